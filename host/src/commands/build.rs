@@ -58,13 +58,21 @@ struct Language {
     /// The file by which a project is recognised.
     file: &'static str,
     build: fn(&Path, &[String]) -> anyhow::Result<Built>,
+    /// Builds a component that has to give the same answers: a build draws something that no call
+    /// can change.
+    build_variant: Option<fn(&Path) -> anyhow::Result<Built>>,
 }
 
 const LANGUAGES: [Language; 4] = [
-    Language { name: "Rust", file: "Cargo.toml", build: rust::build },
-    Language { name: "Go", file: "go.mod", build: go::build },
-    Language { name: "TypeScript", file: typescript::PROJECT, build: typescript::build },
-    Language { name: "Python", file: python::PROJECT, build: python::build },
+    Language { name: "Rust", file: "Cargo.toml", build: rust::build, build_variant: None },
+    Language { name: "Go", file: "go.mod", build: go::build, build_variant: None },
+    Language { name: "TypeScript", file: typescript::PROJECT, build: typescript::build, build_variant: None },
+    Language {
+        name: "Python",
+        file: python::PROJECT,
+        build: python::build,
+        build_variant: Some(python::build_variant),
+    },
 ];
 
 #[derive(Debug, Args)]
@@ -98,7 +106,11 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
 }
 
 pub(crate) fn is_project(directory: &Path) -> bool {
-    LANGUAGES.iter().any(|language| directory.join(language.file).is_file())
+    language(directory).is_some()
+}
+
+fn language(directory: &Path) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|language| directory.join(language.file).is_file())
 }
 
 /// Compiles the plugin in a folder. Compilers write their messages to standard error.
@@ -107,43 +119,60 @@ pub(crate) fn is_project(directory: &Path) -> bool {
 /// If the folder contains no plugin, or the compiler fails.
 pub(crate) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Built> {
     let shown = directory.display();
-    let directory = std::fs::canonicalize(directory)
-        .with_context(|| format!("cannot find {shown}; name the folder of a plugin's project"))?;
+    let directory = absolute(directory)?;
     if !directory.is_dir() {
         bail!("{shown} is not a folder; name the folder of a plugin's project");
     }
-    let Some(language) = LANGUAGES.iter().find(|language| directory.join(language.file).is_file()) else {
+    let Some(language) = language(&directory) else {
         let files: Vec<String> = LANGUAGES.iter().map(|Language { name, file, .. }| format!("{file} for {name}")).collect();
         bail!("{shown} contains no project of a plugin: expected {}; `gyre new` creates one", files.join(", or "));
     };
     (language.build)(&directory, options)
 }
 
+/// Builds projects a second time, if a build draws something on which answers must not depend.
+///
+/// # Errors
+/// If a compiler fails.
+pub(crate) fn build_variants(projects: &[PathBuf]) -> anyhow::Result<Vec<PathBuf>> {
+    let mut components = Vec::new();
+    for directory in projects {
+        if let Some(build_variant) = language(directory).and_then(|language| language.build_variant) {
+            components.push(build_variant(&absolute(directory)?)?.component);
+        }
+    }
+    Ok(components)
+}
+
+fn absolute(directory: &Path) -> anyhow::Result<PathBuf> {
+    std::fs::canonicalize(directory)
+        .with_context(|| format!("cannot find {}; name the folder of a plugin's project", directory.display()))
+}
+
 /// The folder of sample objects in a project.
 const SAMPLES: &str = "samples";
 
 /// Builds the folders of projects among the plugins, and puts the components in their place. If
-/// there is no plugin, builds the project in the working directory. Returns the folder of the first
-/// project.
-pub(crate) fn build_projects(mount: &mut MountArguments) -> anyhow::Result<Option<PathBuf>> {
+/// there is no plugin, builds the project in the working directory. Returns the folders of the
+/// projects.
+pub(crate) fn build_projects(mount: &mut MountArguments) -> anyhow::Result<Vec<PathBuf>> {
     if mount.is_empty() && is_project(Path::new(".")) {
         mount.named.plugins.push(PathBuf::from("."));
     }
-    let mut first = None;
+    let mut projects = Vec::new();
     for plugin in mount.named.plugins.iter_mut().filter(|plugin| plugin.is_dir()) {
         let Built { component, .. } = build(plugin, &[])?;
-        let folder = std::mem::replace(plugin, component);
-        first.get_or_insert(folder);
+        projects.push(std::mem::replace(plugin, component));
     }
-    Ok(first)
+    Ok(projects)
 }
 
-/// Returns the files of `--filename`, or the samples of the project if there are none.
-pub(crate) fn or_samples(files: Vec<PathBuf>, project: Option<&Path>) -> Vec<PathBuf> {
+/// Returns the files of `--filename`, or the samples of the first project if there are none.
+pub(crate) fn or_samples(files: Vec<PathBuf>, projects: &[PathBuf]) -> Vec<PathBuf> {
     if !files.is_empty() {
         return files;
     }
-    let samples = project.map(|folder| folder.join(SAMPLES)).filter(|samples| samples.is_dir());
+    let samples = projects.first().map(|folder| folder.join(SAMPLES)).filter(|samples| samples.is_dir());
     samples.into_iter().collect()
 }
 

@@ -119,26 +119,40 @@ def test_the_host_ends_what_does_not_end(gyre, built, does):
     assert ready["message"].startswith(message)
 
 
+def found(gyre, built, folder, does, *more):
+    """Returns the findings of ``gyre fuzz``, and its output."""
+    (folder / "parent.json").write_text(json.dumps(parent(does)))
+    options = ["--reconciler", "broken", "-f", folder, "--cases", "0", "-o", "json", *more]
+    fuzz = subprocess.run([gyre, "fuzz", built, *options], capture_output=True, text=True)
+    return {finding["finding"] for finding in json.loads(fuzz.stdout)["findings"]}, fuzz.stdout
+
+
 @pytest.mark.parametrize("does", FINDINGS)
 def test_gyre_fuzz_finds_what_depends_on_time_and_earlier_calls(gyre, built, tmp_path, does):
-    (tmp_path / "parent.json").write_text(json.dumps(parent(does)))
-    options = ["--reconciler", "broken", "-f", tmp_path, "--cases", "0", "-o", "json"]
-    fuzz = subprocess.run([gyre, "fuzz", built, *options], capture_output=True, text=True)
-    found = json.loads(fuzz.stdout)["findings"]
-    assert {finding["finding"] for finding in found} == FINDINGS[does], fuzz.stdout
+    findings, said = found(gyre, built, tmp_path, does)
+    assert findings == FINDINGS[does], said
 
 
 @pytest.mark.parametrize("does", PARTS_OF_A_BUILD)
-def test_two_builds_differ_in_the_order_of_sets_and_in_what_was_loaded(
-    gyre, built, built_with_another_seed, does
+def test_another_build_shows_the_order_of_sets_and_what_was_loaded(
+    gyre, built, built_with_another_seed, tmp_path, does
 ):
     assert answer(built, does) == answer(built, does)
     assert answer(built, does) != answer(built_with_another_seed, does)
+    findings, said = found(gyre, built, tmp_path, does)
+    assert findings == set(), said
+    other = ["--other-build", built_with_another_seed]
+    findings, said = found(gyre, built, tmp_path, does, *other)
+    assert findings == {"nondeterministic"}, said
+    assert "another build of the plugin answers differently" in said
 
 
 @pytest.mark.parametrize("does", ["missing", "draws"])
-def test_two_builds_agree_otherwise(gyre, built, built_with_another_seed, does):
+def test_two_builds_agree_otherwise(gyre, built, built_with_another_seed, tmp_path, does):
     assert answer(built, does) == answer(built_with_another_seed, does)
+    other = ["--other-build", built_with_another_seed]
+    findings, said = found(gyre, built, tmp_path, does, *other)
+    assert findings == set(), said
 
 
 def test_each_build_has_the_same_seed_of_hashes(gyre, built):

@@ -10,7 +10,7 @@ use gyre_engine::difference::NOT_SHOWN;
 use gyre_engine::record::format::AnswerLine;
 use gyre_engine::record::{CallInputs, CallRecord, CallResult, Redaction};
 use gyre_sandbox::call::Error;
-use gyre_sandbox::{Fault, Reuse};
+use gyre_sandbox::{Fault, Plugin, Reuse};
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
 
@@ -35,7 +35,7 @@ pub(super) struct Remark {
     pub(super) what: String,
 }
 
-pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remark> {
+pub(super) fn remarks(calls: &[Arc<CallRecord>], other_builds: &[Plugin], tally: &mut Tally) -> Vec<Remark> {
     let mut remarks: Vec<Remark> = Vec::new();
     for call in calls {
         remarks.extend(fault(call));
@@ -44,7 +44,7 @@ pub(super) fn remarks(calls: &[Arc<CallRecord>], tally: &mut Tally) -> Vec<Remar
     let answered: Vec<_> = calls.iter().filter(|call| fault(call).is_none()).collect();
     for call in answered.iter().take(MOST_REPEATED) {
         tally.add(Tried::Calls, 1);
-        repeat(call, &mut remarks);
+        repeat(call, other_builds, &mut remarks);
     }
     tally.add(Tried::NotCalled, answered.len().saturating_sub(MOST_REPEATED));
     remarks
@@ -118,8 +118,9 @@ pub(super) fn kind_of(object: &Map<String, Value>) -> GroupVersionKind {
     GroupVersionKind::from_api_version(text("apiVersion"), text("kind"))
 }
 
-/// Repeats a call twice: in a new instance, and in an instance that has served a call before.
-fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
+/// Repeats a call: in a new instance, in an instance of another build, and in an instance that has
+/// served a call before.
+fn repeat(call: &CallRecord, other_builds: &[Plugin], remarks: &mut Vec<Remark>) {
     let plugin = &call.program.plugin;
     let mut given = CallInputs::of(call);
     given.limits.reuse = Reuse::Never;
@@ -134,6 +135,7 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
         );
         remarks.push(Remark { flaw: Flaw::Nondeterministic, what });
     } else {
+        remarks.extend(built_otherwise(call, &given, other_builds));
         // Like a mount with `limits.reuse`.
         given.limits.reuse = Reuse::UpTo(2);
         let served = {
@@ -160,6 +162,22 @@ fn repeat(call: &CallRecord, remarks: &mut Vec<Remark>) {
         let what = format!("{}: a call used {} MiB, and the memory limit is {} MiB.", parent_of(call), peak >> 20, limit >> 20);
         remarks.push(Remark { flaw: Flaw::TooLarge, what });
     }
+}
+
+/// Makes a call with another build of its plugin.
+fn built_otherwise(call: &CallRecord, given: &CallInputs, other_builds: &[Plugin]) -> Option<Remark> {
+    let name = &call.program.manifest().name;
+    let other = other_builds.iter().find(|build| build.manifest().name == *name)?;
+    let made = given.make(other);
+    if made.answer == call.answer || ran_out_of_time(&made) {
+        return None;
+    }
+    let what = format!(
+        "{}: another build of the plugin answers differently: the answer depends on something that a build draws, such as the order of a set.\n{}",
+        parent_of(call),
+        difference(call, &made)
+    );
+    Some(Remark { flaw: Flaw::Nondeterministic, what })
 }
 
 /// The difference between two answers to the same call, line by line, without values of Secrets.

@@ -32,7 +32,13 @@ const MOST_TRIED: usize = 100;
 /// # Errors
 /// When a plugin has no schema of its parents, or no spec that is generated from it is valid.
 pub fn generated_parents(programs: &[Program], start: Timestamp, seed: u64) -> anyhow::Result<Vec<(String, Value)>> {
-    let setup = CheckSetup { programs: programs.to_vec(), start, objects: Vec::new(), at_most_one: Vec::new() };
+    let setup = CheckSetup {
+        programs: programs.to_vec(),
+        other_builds: Vec::new(),
+        start,
+        objects: Vec::new(),
+        at_most_one: Vec::new(),
+    };
     simulate(async {
         let simulation = setup.simulation(Controllers::Absent)?;
         let mut dice = Dice::new(seed);
@@ -178,7 +184,7 @@ impl CheckSetup {
             calls.entry(parent_of(&call)).or_default().push(call);
         }
         for (Subject { name, .. }, calls) in calls.iter().filter(|(subject, _)| world.parent(&subject.name).is_some()) {
-            let remarks = calls::remarks(calls, &mut results.tally);
+            let remarks = calls::remarks(calls, &self.other_builds, &mut results.tally);
             for remark in remarks {
                 results.add(remark.flaw, &world.case(name), remark.what, world.objects(name));
             }

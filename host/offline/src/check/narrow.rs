@@ -20,7 +20,8 @@ impl CheckSetup {
     pub(super) fn narrowed(&self, focus: Focus<'_>) -> Self {
         let objects = needed(&self.objects, focus, |object| self.is_unread_parent(object));
         let objects = objects.unwrap_or_else(|| self.objects.clone());
-        Self { objects, programs: self.programs.clone(), start: self.start, at_most_one: self.at_most_one.clone() }
+        let (programs, other_builds) = (self.programs.clone(), self.other_builds.clone());
+        Self { objects, programs, other_builds, start: self.start, at_most_one: self.at_most_one.clone() }
     }
 
     fn is_unread_parent(&self, object: &Value) -> bool {

@@ -12,6 +12,7 @@ use gyre_devcluster::Controllers;
 use gyre_devcluster::server::Origin;
 use gyre_engine::program::Program;
 use gyre_engine::record::CallRecord;
+use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use kube::api::ListParams;
 use serde_json::{Value, json};
@@ -35,6 +36,8 @@ pub(super) const MOST_CALLS: usize = 500;
 pub struct CheckSetup {
     /// The plugins.
     pub programs: Vec<Program>,
+    /// Other builds of plugins, whose answers must be the same.
+    pub other_builds: Vec<Plugin>,
     /// The time at which each simulation begins.
     pub start: Timestamp,
     /// The initial objects, each with the name of its file.
@@ -110,7 +113,7 @@ impl ExperimentResult {
     }
 
     pub(super) fn judge(&mut self, setup: &CheckSetup, log: &CallLog, case: &str) {
-        let remarks = calls::remarks(&log.calls(), &mut self.tally);
+        let remarks = calls::remarks(&log.calls(), &setup.other_builds, &mut self.tally);
         for remark in remarks {
             self.add(remark.flaw, case, remark.what, setup.all());
         }

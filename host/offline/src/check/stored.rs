@@ -104,7 +104,7 @@ impl CheckSetup {
             let is_invalid_now = simulation.put(object.clone()).is_err();
             let objects =
                 || self.all().into_iter().chain(stored.drawn.iter().filter(|drawn| is_named(drawn, &subject)).cloned());
-            let remarks = calls::remarks(&calls_about_it, &mut results.tally);
+            let remarks = calls::remarks(&calls_about_it, &self.other_builds, &mut results.tally);
             for remark in remarks {
                 let flaw = if remark.flaw.is_fault() && is_invalid_now { Flaw::OldVersion } else { remark.flaw };
                 results.add(flaw, &case, remark.what, objects().collect());

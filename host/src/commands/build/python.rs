@@ -21,9 +21,19 @@ const INSTALL: &str = "install Python 3.10 or later with pip (https://www.python
 
 /// Builds the project in a folder, an absolute path.
 pub(super) fn build(directory: &Path, options: &[String]) -> anyhow::Result<Built> {
+    build_to("plugin.wasm", directory, options)
+}
+
+/// Builds the project with another seed of hashes, which orders sets in another way. The seed is
+/// part of a component.
+pub(super) fn build_variant(directory: &Path) -> anyhow::Result<Built> {
+    build_to("plugin-with-another-hash-seed.wasm", directory, &["--hash-seed=1".to_owned()])
+}
+
+fn build_to(file: &str, directory: &Path, options: &[String]) -> anyhow::Result<Built> {
     require_version()?;
     let sdk = sdk(directory)?;
-    let component = folder_of_results(directory)?.join("plugin.wasm");
+    let component = folder_of_results(directory)?.join(file);
     let mut python = Command::new("python3");
     python.args(["-m", "gyre.build"]).arg(directory).arg("-o").arg(&component).args(options);
     // Without what another environment of Python brings.

@@ -4,6 +4,7 @@ mod arguments;
 mod reproduction;
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -15,16 +16,18 @@ use gyre_input::manifests;
 use gyre_offline::cases::START;
 use gyre_offline::check::{CheckOptions, CheckReport, CheckSetup, Flaw, generated_parents};
 use gyre_offline::rendered::check_parents;
+use gyre_sandbox::Plugin;
 use jiff::Timestamp;
 use serde_json::Value;
 
 pub(crate) use self::arguments::FuzzArguments;
 use self::reproduction::{make_folder, reproduction};
-use crate::commands::build::{build_projects, or_samples};
+use crate::commands::build::{build_projects, build_variants, or_samples};
 use crate::config::Source;
 use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::SOME_PLUGIN;
 use crate::config::values::MissingArgument;
+use crate::plugins::open;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,6 +36,7 @@ Examples:
   gyre fuzz echo.wasm                                   # without files, begins with an object that is generated from the schema of the CRD
   gyre fuzz echo.wasm -f samples/ --cases 1000 --seed 7
   gyre fuzz cron.wasm -f samples/ --at-most-one Job    # also finds two Jobs of one parent that run at the same time
+  gyre fuzz python.wasm --other-build other.wasm       # the other one from `gyre build --to other.wasm -- --hash-seed 1`: the order of sets differs
   gyre fuzz echo.wasm -f samples/ --keep found/        # writes the objects of each finding, to reproduce it
   gyre fuzz echo.wasm -f samples/ -o json | jq '.findings[].finding'
 
@@ -55,17 +59,19 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     let objects = arguments.mount.take_objects();
     arguments.files.extend(objects);
     let mut mount = MountArguments::from(arguments.mount.clone());
-    let project = build_projects(&mut mount)?;
+    let projects = build_projects(&mut mount)?;
     if mount.is_empty() {
         bail!(MissingArgument { command: "fuzz", argument: SOME_PLUGIN });
     }
-    let files = or_samples(arguments.files.clone(), project.as_deref());
+    let files = or_samples(arguments.files.clone(), &projects);
     mount.policy.max_retries = Some(mount.policy.max_retries.unwrap_or(RETRIES));
     let programs = Source::open(&mount)?.programs().to_vec();
     let start = arguments.time.unwrap_or(START);
     let objects = if files.is_empty() { generated(&programs, start, arguments.seed)? } else { manifests::read(&files)? };
     let at_most_one = arguments.at_most_one.iter().map(|kind| child_kind(&programs, kind)).collect::<anyhow::Result<_>>()?;
-    let setup = CheckSetup { programs, at_most_one, start, objects };
+    let other_files = [arguments.other_builds.clone(), build_variants(&projects)?].concat();
+    let other_builds = other_builds(&mount, &programs, &other_files)?;
+    let setup = CheckSetup { programs, other_builds, at_most_one, start, objects };
     check_parents(&setup.programs, &setup.objects)?;
     if let Some(folder) = &arguments.keep {
         make_folder(folder)?;
@@ -73,6 +79,22 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     let checked = setup.check(CheckOptions { seed: arguments.seed, cases: arguments.cases as usize })?;
     report(&arguments, &checked)?;
     Ok(if checked.findings().is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Opens other builds of the plugins.
+fn other_builds(mount: &MountArguments, programs: &[Program], files: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+    let sandbox = mount.code.sandbox()?;
+    let is_checked = |plugin: &Plugin| programs.iter().any(|program| program.manifest().name == plugin.manifest().name);
+    let mut builds = Vec::new();
+    for file in files {
+        let plugins: Vec<Plugin> = open(&sandbox, file)?.iter().collect();
+        if !plugins.iter().any(is_checked) {
+            let names = list(plugins.iter().map(|plugin| &plugin.manifest().name));
+            bail!("--other-build {}: it is a build of {names}, which is not checked: name another build of a plugin that is", file.display());
+        }
+        builds.extend(plugins);
+    }
+    Ok(builds)
 }
 
 /// Returns generated parents, and prints them.

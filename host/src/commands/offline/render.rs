@@ -86,11 +86,11 @@ pub(crate) fn render(arguments: RenderArguments) -> anyhow::Result<ExitCode> {
     let RenderArguments { mut files, from_cluster, secrets, cluster, time, strict, objects: output, mount } = arguments;
     let mut mount = MountArguments::from(mount);
     files.extend(mount.named.take_objects());
-    let project = build_projects(&mut mount)?;
+    let projects = build_projects(&mut mount)?;
     if mount.is_empty() {
         bail!(MissingArgument { command: "render", argument: SOME_MOUNT });
     }
-    let files = if from_cluster { files } else { or_samples(files, project.as_deref()) };
+    let files = if from_cluster { files } else { or_samples(files, &projects) };
     if files.is_empty() && !from_cluster {
         bail!(MissingArgument { command: "render", argument: "--filename <FILE>" });
     }

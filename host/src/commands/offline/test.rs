@@ -79,8 +79,8 @@ pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let mut mount = MountArguments::from(arguments.mount);
     let (plugins, folders): (Vec<PathBuf>, Vec<PathBuf>) = mount.named.plugins.into_iter().partition(|path| is_plugin(path));
     mount.named.plugins = plugins;
-    let project = build_projects(&mut mount)?;
-    let own_cases = project.unwrap_or_default().join(CASES);
+    let projects = build_projects(&mut mount)?;
+    let own_cases = projects.first().cloned().unwrap_or_default().join(CASES);
     if mount.is_empty() {
         bail!(MissingArgument { command: "test", argument: SOME_PLUGIN });
     }

@@ -30,6 +30,11 @@ pub(crate) struct FuzzArguments {
     /// at a time. Can be repeated.
     #[arg(long, value_name = "KIND")]
     pub(super) at_most_one: Vec<String>,
+    /// Another build of one of the plugins, a file: a different answer to the same call is a
+    /// finding. For a project in Python, it is built by itself, with another seed of hashes. Can
+    /// be repeated.
+    #[arg(long = "other-build", value_name = "FILE")]
+    pub(super) other_builds: Vec<PathBuf>,
     /// Directory to write the objects of each finding to; it is created.
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) keep: Option<PathBuf>,

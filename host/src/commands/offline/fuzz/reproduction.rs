@@ -35,7 +35,7 @@ pub(super) fn make_folder(folder: &Path) -> anyhow::Result<()> {
 
 /// The command that reproduces a finding. With `--keep`, it reads the objects from a file.
 pub(super) fn reproduction(arguments: &FuzzArguments, number: usize, finding: &Finding) -> anyhow::Result<Reproduction> {
-    let FuzzArguments { files, cases, seed, time, at_most_one, keep, report: _, mount } = arguments;
+    let FuzzArguments { files, cases, seed, time, at_most_one, other_builds, keep, report: _, mount } = arguments;
     let files = match keep {
         Some(folder) => vec![kept(folder, number, finding)?],
         None => files.clone(),
@@ -50,6 +50,7 @@ pub(super) fn reproduction(arguments: &FuzzArguments, number: usize, finding: &F
     if !is_rendered {
         words.extend([format!("--seed={seed}"), format!("--cases={cases}")]);
         words.extend(at_most_one.iter().map(|kind| format!("--at-most-one={kind}")));
+        words.extend(other_builds.iter().map(|file| format!("--other-build={}", file.display())));
     }
     // `gyre render` starts at the current time.
     let time = if is_rendered { Some(time.unwrap_or(START)) } else { *time };
@@ -94,6 +95,7 @@ mod tests {
             "--seed=7",
             "--cases=3",
             "--at-most-one=Job",
+            "--other-build=other.wasm",
             "--time=2026-02-01T00:00:00Z",
             "--plugin-dir=more",
             r#"--settings=echo={"it's": 1}"#,
