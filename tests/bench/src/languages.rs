@@ -31,14 +31,14 @@ struct Goals {
 
 const NO_GOALS: Goals = Goals { megabytes: None, fresh_milliseconds: None };
 
-struct Language {
-    name: &'static str,
+pub(crate) struct Language {
+    pub(crate) name: &'static str,
     goals: Goals,
-    greeter: &'static str,
+    pub(crate) greeter: &'static str,
     echo: Option<&'static str>,
 }
 
-const LANGUAGES: [Language; 4] = [
+pub(crate) const LANGUAGES: [Language; 4] = [
     Language { name: "Rust", goals: NO_GOALS, greeter: "plugins/greeter", echo: Some("plugins/echo") },
     Language {
         name: "Go",
@@ -82,7 +82,7 @@ pub(crate) fn measure() -> anyhow::Result<Vec<Line>> {
     Ok(lines)
 }
 
-fn build(project: &str, to: &Path) -> anyhow::Result<()> {
+pub(crate) fn build(project: &str, to: &Path) -> anyhow::Result<()> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(process::program("gyre")?).current_dir(root).args(["build", project, "--to"]).arg(to).output()?;
     ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr).trim());
@@ -118,7 +118,7 @@ fn measure_plugin(what: &str, path: &Path, goals: Goals, folder: &Path) -> anyho
     ])
 }
 
-fn parent_of(plugin: &Plugin) -> Value {
+pub(crate) fn parent_of(plugin: &Plugin) -> Value {
     let kind = plugin.manifest().users_kind();
     json!({
         "apiVersion": kind.api_version(),

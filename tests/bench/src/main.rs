@@ -6,6 +6,7 @@
 mod calls;
 mod churn;
 mod devcluster;
+mod endurance;
 mod hostile;
 mod languages;
 mod line;
@@ -69,6 +70,8 @@ enum Part {
     Reconciles,
     /// The same plugin in several languages, compared with Rust.
     Languages,
+    /// 100,000 calls of greeter in each language, with fresh and with reused instances.
+    Endurance,
     /// Golden cases of `gyre test`, compared with native Rust and with `kubectl apply`.
     Offline,
 }
@@ -85,7 +88,7 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("gyre beside other operators, on one kube-apiserver and etcd");
         return Ok(exit_code(report(&peers::measure(&arguments.peers)?)));
     }
-    let parts: [(Part, &str, Measure<'_>); 11] = [
+    let parts: [(Part, &str, Measure<'_>); 12] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", &calls::measure),
         (Part::Store, "memory per cached object", &store::measure),
         (Part::Process, "sizes", &process::measure),
@@ -102,6 +105,7 @@ fn main() -> anyhow::Result<ExitCode> {
         (Part::Churn, "a leader and a standby, after 1,000,000 objects that came and went", &churn::measure),
         (Part::Reconciles, "a reconcile that changes nothing, 1,000 Echos", &reconciles::measure),
         (Part::Languages, "greeter in four languages, echo in two", &languages::measure),
+        (Part::Endurance, "100,000 calls of greeter in each language", &endurance::measure),
         (Part::Offline, "golden cases offline", &offline::measure),
     ];
     let mut all_hold = true;
