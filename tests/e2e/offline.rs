@@ -74,6 +74,17 @@ fn a_case_that_differs_fails_with_the_difference_until_it_is_updated() {
 }
 
 #[test]
+fn a_warning_that_a_case_does_not_expect_stands_before_the_difference() {
+    let cases = cases();
+    fs::write(cases.path().join("foreign/expected.yaml"), "children: []\n").unwrap();
+    let (code, said) = gyre(&["test", gyre_artifacts::ECHO, text(cases.path())]);
+    assert_eq!(code, Some(1), "{said}");
+    let (_, after) = said.split_once("FAILED   foreign").unwrap_or_else(|| panic!("{said}"));
+    let first = after.lines().nth(1).unwrap_or_default().trim_start();
+    assert!(first.starts_with("event      Echo default/hello: Warning ForeignObject: Job.v1.batch default/hello exists"), "{said}");
+}
+
+#[test]
 fn a_file_for_results_that_cannot_be_written_is_reported_before_the_first_case() {
     let cases = cases();
     let expected = cases.path().join("new/expected.yaml");

@@ -155,9 +155,17 @@ fn one(programs: &[Program], mount: &MountArguments, case: &Case, update: bool) 
             std::fs::write(case.folder.join(EXPECTED), actual).with_context(|| format!("cannot write {EXPECTED}"))?;
             Ok(Verdict::Updated)
         }
-        Some(expected) => Ok(Verdict::Differs(unified(&expected, &actual))),
+        Some(expected) => Ok(Verdict::Differs(new_warnings(&expected, &actual) + &unified(&expected, &actual))),
         None => bail!("there is no {EXPECTED}: use --update to write it, and review it"),
     }
+}
+
+/// The warnings of the host that were not expected, a line each: often the cause of the other
+/// differences.
+fn new_warnings(expected: &str, actual: &str) -> String {
+    let is_new = |line: &&str| line.contains(": Warning ") && !expected.lines().any(|other| other == *line);
+    let text = |line: &str| line.trim_start_matches("- ").trim_matches(['"', '\'']).to_owned();
+    actual.lines().filter(is_new).map(|line| text(line) + "\n").collect()
 }
 
 /// Mounts the reconcilers with these settings; of several, those that reconcile an object of the
