@@ -12,15 +12,11 @@ use gyre_core::outcome::{Changed, Outcome, Problem, ProblemKind};
 use gyre_core::queue::RECHECK;
 use gyre_core::response::{MemberStatus, Response};
 use gyre_core::status::Execution;
-use kube::Api;
-use kube::api::PostParams;
-use kube::core::Request;
 use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::Run;
-use crate::client::answered;
-use crate::cluster::object::{Received, SharedObject};
+use crate::cluster::object::SharedObject;
 use crate::cluster::view::CATCH_UP_PAUSE;
 use crate::error::{error_chain, is_gone, is_stale};
 use crate::mounts::active_program::ActiveProgram;
@@ -29,7 +25,7 @@ use crate::mounts::mount::Mount;
 use crate::mounts::parent_state::ParentState;
 use crate::reconcile::context::Context;
 use crate::reconcile::plan_inputs::{PlanInputs, ValueInputs};
-use crate::writes::apply::{field_manager, problem};
+use crate::writes::apply::{post, problem};
 use crate::writes::parent::ParentWriter;
 use crate::writes::status::{self, AcceptedStatus, Written};
 
@@ -76,14 +72,11 @@ pub(super) async fn parent_or_new_group(
         return Ok(Some(parent));
     }
     let Some(group) = active.members.as_ref().and_then(|members| members.group(&key.name)) else { return Ok(None) };
-    let body = group.object(&manifest.name).to_string().into_bytes();
-    let api: Api<Received> = active.parents.resource.api(&active.client, None);
-    let params = PostParams { field_manager: Some(field_manager(&manifest.name)), ..PostParams::default() };
-    let request = Request::new(api.resource_url()).create(&params, body);
-    let request = request.map_err(|error| problem(&kube::Error::BuildRequest(error), &subject))?;
+    let api = active.parents.resource.api(&active.client, None);
     let epoch = active.parents.write_epoch(None);
     context.services.metrics.wrote(&mount.name, "create-group");
-    let created: Received = answered(active.client.request(request)).await.map_err(|error| match error {
+    let object = group.object(&manifest.name);
+    let created = post(&active.client, &api, &manifest.name, &object).await.map_err(|error| match error {
         // Another host, or this one before its cache was filled.
         kube::Error::Api(status) if status.is_already_exists() => {
             Problem::new(ProblemKind::Stale, format!("{subject} exists, but the cache was not up to date"))

@@ -32,6 +32,7 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tracing::{debug, info};
 
+pub(crate) use self::create::post;
 pub(crate) use self::inputs::InputObjects;
 use self::values::Body;
 pub(crate) use self::values::SecretValues;

@@ -3,10 +3,10 @@
 use gyre_core::answer::is_denied_by_admission;
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason, marks_removed};
-use kube::Api;
 use kube::api::PostParams;
 use kube::core::{Request, Status};
-use serde_json::{Map, Value};
+use kube::{Api, Client};
+use serde::Serialize;
 
 use super::{Applier, LOOK_AGAIN_AFTER, StepResult, field_manager, namespace_terminates, parsed, problem, refusal};
 use crate::client::answered;
@@ -30,7 +30,7 @@ impl Applier<'_> {
             Err(result) => return Ok(result),
         };
         self.metrics.wrote(self.mount, "create");
-        let answer = match self.post(&self.api(child)?, &object).await {
+        let answer = match post(self.client, &self.api(child)?, self.plugin, &object).await {
             Ok(answer) => answer,
             // A 409 alone could be a quota that changed meanwhile, or a webhook's.
             Err(kube::Error::Api(status)) if status.is_already_exists() && !is_denied_by_admission(&status.message) => {
@@ -69,16 +69,6 @@ impl Applier<'_> {
         Ok(StepResult::Wrote)
     }
 
-    async fn post(&self, api: &Api<Received>, object: &Map<String, Value>) -> Result<Received, kube::Error> {
-        let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
-        let params = PostParams { field_manager: Some(field_manager(self.plugin)), ..PostParams::default() };
-        let mut request = Request::new(api.resource_url()).create(&params, body).map_err(kube::Error::BuildRequest)?;
-        // Without it the API server drops unknown fields.
-        let uri = format!("{}&fieldValidation=Strict", request.uri());
-        *request.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
-        answered(self.client.request(request)).await
-    }
-
     /// Handles another host's object, this one's if the answer was lost, or a foreign one.
     async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<StepResult, Problem> {
         let child = &desired.child;
@@ -104,4 +94,20 @@ impl Applier<'_> {
             },
         }
     }
+}
+
+/// Creates an object; fails if its name is taken.
+pub(crate) async fn post(
+    client: &Client,
+    api: &Api<Received>,
+    plugin: &str,
+    object: &impl Serialize,
+) -> Result<Received, kube::Error> {
+    let body = serde_json::to_vec(object).map_err(kube::Error::SerdeError)?;
+    let params = PostParams { field_manager: Some(field_manager(plugin)), ..PostParams::default() };
+    let mut request = Request::new(api.resource_url()).create(&params, body).map_err(kube::Error::BuildRequest)?;
+    // Without it the API server drops unknown fields.
+    let uri = format!("{}&fieldValidation=Strict", request.uri());
+    *request.uri_mut() = uri.parse().map_err(|error: http::uri::InvalidUri| kube::Error::HttpError(error.into()))?;
+    answered(client.request(request)).await
 }
