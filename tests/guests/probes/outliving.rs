@@ -1,5 +1,6 @@
 //! Creates a ConfigMap and a Secret `<name>`, which outlive the parent, and a ServiceAccount, which
-//! does not. The status tells the ConfigMaps that the plugin sees.
+//! does not. Without a text, it wants only the latter. The status tells the ConfigMaps that the
+//! plugin sees.
 
 use gyre_sdk::k8s::{ConfigMap, Secret, ServiceAccount};
 use gyre_sdk::{Child, ChildKind, Cluster, Manifest, NoSettings, NoStatus, Object, Plan, Reconciler, Result, Strategy};
@@ -26,11 +27,11 @@ impl Reconciler for Outliving {
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, cluster: &Cluster) -> Result<Plan> {
         let (name, text) = (&parent.metadata.name, &parent.spec.text);
-        let children = [
+        let outliving = [
             Child::from(ConfigMap::new(name).with_data([("text", text)])),
             Child::from(Secret::new(name).with_data([("text", text)])),
-            Child::from(ServiceAccount::new(name)),
         ];
+        let children = outliving.into_iter().filter(|_| !text.is_empty()).chain([Child::from(ServiceAccount::new(name))]);
         let seen = cluster.children::<ConfigMap>()?.len();
         Ok(Plan::children(children).status(json!({ "seen": seen })).ready("Written", "they are written"))
     }

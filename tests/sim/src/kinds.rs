@@ -42,6 +42,8 @@ pub const NARROWING: Kind = kind("guests.gyre.dev", "v1", "Narrowing", "narrowin
 pub const BARE: Kind = kind("guests.gyre.dev", "v1", "Bare", "bares");
 /// Parents of the probe `verbatim`.
 pub const VERBATIM: Kind = kind("guests.gyre.dev", "v1", "Verbatim", "verbatims");
+/// Parents of the probe `outliving`.
+pub const OUTLIVING: Kind = kind("guests.gyre.dev", "v1", "Outliving", "outlivings");
 /// Parents of the probe `marking`.
 pub const MARKING: Kind = kind("guests.gyre.dev", "v1", "Marking", "markings");
 /// Members of the groups of the probe `grouped`.
@@ -70,6 +72,8 @@ pub const NAMESPACE: Kind = kind("", "v1", "Namespace", "namespaces");
 pub const CONFIG_MAP: Kind = kind("", "v1", "ConfigMap", "configmaps");
 /// Children, and what readers read.
 pub const SECRET: Kind = kind("", "v1", "Secret", "secrets");
+/// Children.
+pub const SERVICE_ACCOUNT: Kind = kind("", "v1", "ServiceAccount", "serviceaccounts");
 /// Children.
 pub const SERVICE: Kind = kind("", "v1", "Service", "services");
 /// Children.

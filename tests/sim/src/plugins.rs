@@ -22,6 +22,7 @@ pub struct Plugins(Vec<Mounted>);
 struct Mounted {
     plugin: Plugin,
     settings: Value,
+    change: fn(Program) -> Program,
 }
 
 impl Plugins {
@@ -56,17 +57,25 @@ impl Plugins {
         Self(vec![compiled(&name, None, || gyre_artifacts::versioned(version).expect("a version"))])
     }
 
+    /// Returns the plugins for hosts that change all programs in this way.
+    #[must_use]
+    pub fn with(self, change: fn(Program) -> Program) -> Self {
+        Self(self.0.into_iter().map(|mounted| Mounted { change, ..mounted }).collect())
+    }
+
     /// Returns the programs of a host.
     pub fn programs(&self) -> Arc<[Program]> {
-        let program = |Mounted { plugin, settings }: &Mounted| Program {
-            settings: settings.to_string().into_bytes().into(),
-            policy: Policy { workers: 2, ..Policy::default() },
-            reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
-            grants: Grants::new(plugin.manifest(), Namespaces::All)
-                .with_write_namespaces(WriteNamespaces::All)
-                .with_parent_deletions(ParentDeletions::Granted)
-                .with_parent_fields(ParentFields::Declared),
-            ..Program::new(plugin.clone(), Namespaces::All)
+        let program = |Mounted { plugin, settings, change }: &Mounted| {
+            change(Program {
+                settings: settings.to_string().into_bytes().into(),
+                policy: Policy { workers: 2, ..Policy::default() },
+                reads: ReadGrants { namespaces: ReadNamespaces::All, ..ReadGrants::default() },
+                grants: Grants::new(plugin.manifest(), Namespaces::All)
+                    .with_write_namespaces(WriteNamespaces::All)
+                    .with_parent_deletions(ParentDeletions::Granted)
+                    .with_parent_fields(ParentFields::Declared),
+                ..Program::new(plugin.clone(), Namespaces::All)
+            })
         };
         self.0.iter().map(program).collect()
     }
@@ -96,5 +105,5 @@ fn compiled(name: &str, reconciler: Option<&str>, component: impl FnOnce() -> Ve
     let mut compiled = COMPILED.lock();
     let plugin = compiled.entry((name.to_owned(), reconciler.map(str::to_owned)));
     let compile = || SANDBOX.load_all(&component()).and_then(|all| all.select(reconciler)).expect("a sound plugin");
-    Mounted { plugin: plugin.or_insert_with(compile).clone(), settings: json!({}) }
+    Mounted { plugin: plugin.or_insert_with(compile).clone(), settings: json!({}), change: std::convert::identity }
 }

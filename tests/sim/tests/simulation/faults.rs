@@ -131,6 +131,16 @@ pub(crate) fn late(seed: u64) -> Plan {
     }
 }
 
+/// Returns a plan with one kind of fault by the seed, or with all of them.
+pub(crate) fn any_fault(seed: u64) -> Plan {
+    match seed % 6 {
+        3 => gateways(),
+        4 => denials(),
+        5 => Plan::everything(0.02),
+        kind => late(kind),
+    }
+}
+
 pub(crate) fn lost_answers() -> Plan {
     let lost = [(Fault::ConnectionLost, 0.15), (Fault::AnswerLost, 0.15), (Fault::LatencyAfter, 0.15)];
     let rules = vec![rule(&["create", "update", "patch", "delete"], &lost)];
@@ -166,11 +176,14 @@ fn gateways_that_fail_change_nothing_in_the_end() {
     under("gateways", 40, &gateways(), QUIET_AFTER_BACKOFF);
 }
 
+fn denials() -> Plan {
+    let denied = rule(&["create", "update", "patch", "delete"], &[(Fault::Denied, 0.15)]);
+    Plan { rules: vec![denied], ..Plan::default() }
+}
+
 #[test]
 fn webhooks_that_deny_for_a_while_change_nothing_in_the_end() {
-    let denied = rule(&["create", "update", "patch", "delete"], &[(Fault::Denied, 0.15)]);
-    let plan = Plan { rules: vec![denied], ..Plan::default() };
-    under("denials", 40, &plan, MANY_RECHECKS);
+    under("denials", 40, &denials(), MANY_RECHECKS);
 }
 
 /// Objects of the strategy `create-only` are not written again, so they are left out.

@@ -1,22 +1,44 @@
 //! Generated values of Secrets are made once, whatever happens to hosts.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use gyre_core::grants::Adoption;
+use gyre_core::generated::{DigestKey, GENERATED_ANNOTATION, Live, shown};
+use gyre_core::object::GroupVersionKind;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
+use gyre_devcluster::store::Resource;
 use gyre_engine::leadership::claim::Claim;
 use gyre_engine::program::fixed;
+use gyre_engine::record::{CallRecord, Listening};
 use gyre_sim::kinds::{self, Name};
 use gyre_sim::{Action, Plugins, World, simulate};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::faults::{QUIET, late_caches};
-use crate::seeds::{Tried, try_each, try_seeds};
+use crate::faults::QUIET;
+use crate::subjects::{
+    Hosts, Subject, adopting, after_each_write, killed_after_each_write, ready, restored_from_a_backup, take_over, under_faults,
+};
 
 const DAY: Duration = Duration::from_secs(86_400);
+/// The number of values in the Secret of a Database.
+const VALUES: usize = 7;
+/// The passwords that people choose, in base64.
+const CHOSEN: [&str; 2] = ["Y2hvc2VuIDE=", "Y2hvc2VuIDI="];
+
+/// A Database, whose Secret people change, too.
+#[derive(Clone, Default)]
+struct Database {
+    /// The highest one that people have asked for.
+    epoch: u64,
+    /// The last change of the cluster that was judged.
+    revision: u64,
+    last_call: Arc<Mutex<Option<Arc<CallRecord>>>>,
+    _listening: Option<Arc<Listening>>,
+}
 
 fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::DATABASE)
@@ -34,6 +56,11 @@ fn database(epoch: u64) -> Action {
     Action::Put(parent(), json!({ "spec": { "name": "app", "passwordEpoch": epoch } }))
 }
 
+/// People change or remove a value of the Secret.
+fn edited(key: &str, value: Option<&str>) -> Action {
+    Action::Edit(secret(), json!({ "data": { key: value } }))
+}
+
 async fn started(seed: u64, plan: Plan) -> World {
     World::set_up(&plugins(), seed, plan).await
 }
@@ -44,68 +71,131 @@ async fn values(world: &World) -> BTreeMap<String, Value> {
     data.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
-/// The values that differ between a moment and a later one, except those that were missing.
-fn lost(what: &str, before: &BTreeMap<String, Value>, after: &BTreeMap<String, Value>) -> Vec<String> {
-    let differs = |(key, value): &(&String, &Value)| after.get(*key) != Some(*value);
-    before.iter().filter(differs).map(|(key, _)| format!("{what}: {key} was made twice")).collect()
+/// Returns the epoch of the password that the Secret records.
+fn epoch(secret: &Value) -> u64 {
+    let record = secret["metadata"]["annotations"][GENERATED_ANNOTATION].as_str().unwrap_or("{}");
+    let record: Value = serde_json::from_str(record).expect("a record");
+    record["values"]["password"]["epoch"].as_u64().unwrap_or_default()
+}
+
+/// Returns the values that a change of the Secret has replaced or removed without a reason. The
+/// other two follow from the password.
+fn replaced(before: &Value, after: &Value) -> Vec<&'static str> {
+    let has_reason = |key: &str| match key {
+        "password" => epoch(after) > epoch(before) || CHOSEN.iter().any(|chosen| after["data"]["password"] == **chosen),
+        // People remove it, and it is made again with its certificate.
+        "tls.key" => after["data"][key].is_null(),
+        "tls.crt" => before["data"]["tls.key"].is_null(),
+        _ => false,
+    };
+    let is_replaced = |key: &&str| !before["data"][*key].is_null() && before["data"][*key] != after["data"][*key];
+    ["ca.crt", "ca.key", "password", "tls.crt", "tls.key"]
+        .into_iter()
+        .filter(is_replaced)
+        .filter(|key| !has_reason(key))
+        .collect()
+}
+
+impl Subject for Database {
+    fn plugins(&self) -> Plugins {
+        plugins()
+    }
+
+    async fn prepare(&mut self, world: &World) {
+        let last_call = Arc::<Mutex<Option<Arc<CallRecord>>>>::default();
+        self.last_call = Arc::clone(&last_call);
+        let listening = world.recordings.listen(None, move |record| *last_call.lock() = Some(Arc::clone(record)));
+        self._listening = Some(Arc::new(listening));
+        self.revision = world.cluster().revision();
+        world.people.act(&database(0)).await;
+    }
+
+    fn action(&mut self, random: &mut Random) -> Action {
+        match random.below(10) {
+            0 | 1 => {
+                self.epoch += 1;
+                database(self.epoch)
+            }
+            // A lower one changes nothing.
+            2 => database(random.below(self.epoch + 1)),
+            3 => edited("password", Some(CHOSEN[0])),
+            4 => edited("password", Some(CHOSEN[1])),
+            5 => edited("tls.key", None),
+            6 => Action::DeleteChild(secret()),
+            _ => database(self.epoch),
+        }
+    }
+
+    fn step(&mut self, number: usize) -> Option<Vec<Action>> {
+        let steps = [
+            vec![database(0)],
+            vec![database(1)],
+            vec![edited("password", Some(CHOSEN[0]))],
+            vec![edited("tls.key", None)],
+            vec![database(2)],
+            vec![Action::DeleteChild(secret())],
+            vec![database(1)],
+        ];
+        steps.into_iter().nth(number)
+    }
+
+    async fn wrongs_now(&mut self, world: &World) -> Vec<String> {
+        world.cluster().with_server(|server| {
+            let since = std::mem::replace(&mut self.revision, server.store().revision());
+            let secrets = Resource::new("", "secrets");
+            let changes = server.store().changes_since(&secrets, since).expect("nothing is forgotten yet");
+            let of_secret = changes.filter(|change| *change.key.name == *secret().name);
+            let versions = of_secret.filter_map(|change| Some((change.before.as_ref()?, &change.after)));
+            let keys = versions.flat_map(|(before, after)| replaced(&before.value, &after.value));
+            keys.map(|key| format!("{key} was made twice, or lost")).collect()
+        })
+    }
+
+    /// All values are there, and the plugin was called with their digests.
+    async fn wrongs_at_rest(&mut self, world: &World) -> Vec<String> {
+        let found = world.people.get(&secret()).await.unwrap_or_default();
+        let live = Live::of(&found);
+        let text = |key: &str| live.values().get(key).map(|value| String::from_utf8_lossy(value).into_owned());
+        let mut wrongs = Vec::new();
+        if live.values().len() != VALUES {
+            wrongs.push(format!("the Secret has {:?}", live.values().keys()));
+        }
+        let url = text("password")
+            .map(|password| format!("postgresql://app:{password}@db-0.default.svc:5432/app?sslmode=verify-full"));
+        if text("url") != url {
+            wrongs.push("the connection string has another password".to_owned());
+        }
+        let database = world.people.get(&parent()).await.unwrap_or_default();
+        if ready(&database) != ("True", "Running") {
+            wrongs.push(format!("the Database is {}", database["status"]));
+        }
+        let key = world.people.get(&Name::new(kinds::SECRET, "default", "gyre-digests")).await.unwrap_or_default();
+        let expected = shown(&found, DigestKey::of_secret(&key).as_ref()).unwrap_or_default();
+        let call = self.last_call.lock().clone();
+        let secrets = call.as_ref().and_then(|call| call.children.get(&GroupVersionKind::from_api_version("v1", "Secret")));
+        let seen = secrets.and_then(|secrets| secrets.first()).map(|json| serde_json::from_slice::<Value>(json).expect("JSON"));
+        let seen = seen.unwrap_or_default();
+        if seen["data"] != expected["data"] {
+            wrongs.push(format!("the plugin saw {} instead of {}", seen["data"], expected["data"]));
+        }
+        wrongs
+    }
 }
 
 #[test]
 fn a_host_that_is_killed_after_any_of_its_writes_makes_no_value_twice() {
-    try_each("killed after each write", 1..=12, |write| {
-        simulate(async {
-            let world = started(write, Plan::default()).await;
-            let programs = fixed(plugins().programs().to_vec());
-            let first = world.host_with(programs, Claim::always(), Some(write));
-            world.people.act(&database(0)).await;
-            // Fewer writes than this may be all.
-            let _ = tokio::time::timeout(Duration::from_secs(60), first.killed()).await;
-            let before = values(&world).await;
-            drop(world.host(&plugins()));
-            world.rest(QUIET).await;
-            let after = values(&world).await;
-            let mut wrongs = lost("after the host was killed", &before, &after);
-            if after.len() != 7 {
-                wrongs.push(format!("the Secret has {} values", after.len()));
-            }
-            world.people.act(&database(1)).await;
-            world.rest(QUIET).await;
-            let last = values(&world).await;
-            let changed: Vec<&String> =
-                last.iter().filter(|(key, value)| after.get(*key) != Some(*value)).map(|(key, _)| key).collect();
-            if changed != ["password", "password.scram", "url"] {
-                wrongs.push(format!("another epoch changed {changed:?}"));
-            }
-            Tried { wrongs, counts: vec![("values before the kill", before.len() as u64)] }
-        })
-    });
+    killed_after_each_write("values, killed after each write", &Database::default());
 }
 
 /// The worst case: both write, with caches that are late.
 #[test]
 fn of_two_hosts_that_both_create_a_secret_one_wins_and_the_values_stay() {
-    try_seeds("two writers", 15, |seed| {
-        simulate(async {
-            let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
-            let world = started(seed, plan).await;
-            let mut random = Random::new(seed);
-            let _hosts = [world.host(&plugins()), world.host(&plugins())];
-            sleep(Duration::from_millis(random.below(3_000))).await;
-            world.people.act(&database(0)).await;
-            let mut first = BTreeMap::new();
-            let mut wrongs = Vec::new();
-            for _ in 0..40 {
-                sleep(Duration::from_millis(random.below(2_000))).await;
-                let now = values(&world).await;
-                wrongs.extend(lost("with two writers", &first, &now));
-                first = now;
-            }
-            world.calm_down();
-            world.rest(QUIET).await;
-            wrongs.extend(lost("in the end", &first, &values(&world).await));
-            Tried { wrongs, counts: vec![("values", first.len() as u64)] }
-        })
-    });
+    under_faults("values of two writers", 18, Hosts::AtOnce, &Database::default());
+}
+
+#[test]
+fn values_survive_a_restore_from_yesterdays_backup() {
+    restored_from_a_backup("values and a restore", 8, &Database::default());
 }
 
 /// The certificate is valid for 90 days, and renewed when 30 are left. Most of the time passes
@@ -139,36 +229,34 @@ fn certificates_are_renewed_in_time_without_a_call_and_nothing_else_changes() {
 }
 
 #[test]
-fn values_survive_a_restore_from_yesterdays_backup_and_a_move_to_another_cluster() {
-    simulate(async {
+fn values_survive_a_move_to_another_cluster_in_which_a_host_is_killed_after_any_of_its_writes() {
+    let stored = simulate(async {
         let world = started(0, Plan::default()).await;
-        let host = world.host(&plugins());
+        let _host = world.host(&plugins());
         world.people.act(&database(0)).await;
         world.rest(QUIET).await;
-        let first = values(&world).await;
-        let backup = world.cluster().with_server(|server| server.backup());
-        world.people.act(&database(1)).await;
-        world.rest(QUIET).await;
-        assert_ne!(values(&world).await, first);
-        world.cluster().with_server(|server| server.restore_backup(&backup));
-        sleep(Duration::from_secs(400)).await;
-        world.rest(QUIET).await;
-        assert_eq!(lost("after the restore", &first, &values(&world).await), [""; 0]);
-        let stored = world.people.get(&secret()).await.expect("a Secret");
-        host.kill().await;
-
-        // Another cluster has another key of digests, and other UIDs.
-        let other = started(1, Plan::default()).await;
-        let metadata = json!({ "annotations": stored["metadata"]["annotations"], "labels": stored["metadata"]["labels"] });
-        other.people.create_in(&secret(), &json!({ "metadata": metadata, "data": stored["data"] })).await;
-        let mut adopting = plugins().programs().to_vec();
-        for program in &mut adopting {
-            program.grants = program.grants.clone().with_adoption(Adoption::Allowed);
-        }
-        drop(other.host_with(fixed(adopting), Claim::always(), None));
-        other.people.act(&database(0)).await;
-        other.rest(QUIET).await;
-        assert_eq!(values(&other).await, first);
-        assert!(other.people.get(&Name::new(kinds::STATEFUL_SET, "default", "db-0")).await.is_some(), "it runs with them");
+        world.people.get(&secret()).await.expect("a Secret")
+    });
+    let metadata = json!({ "annotations": stored["metadata"]["annotations"], "labels": stored["metadata"]["labels"] });
+    let moved = json!({ "metadata": metadata, "data": stored["data"] });
+    after_each_write("values that move", |last_write| {
+        simulate(async {
+            // Another cluster has another key of digests, and other UIDs.
+            let world = started(1, Plan::default()).await;
+            world.people.create_in(&secret(), &moved).await;
+            let plugins = plugins().with(adopting);
+            let first = world.host_with(fixed(plugins.programs().to_vec()), Claim::always(), last_write);
+            world.people.act(&database(0)).await;
+            let writes = take_over(&world, &plugins, first, last_write).await;
+            world.rest(QUIET).await;
+            let mut wrongs = Vec::new();
+            if world.people.get(&secret()).await.unwrap_or_default()["data"] != stored["data"] {
+                wrongs.push("the values are not those of the first cluster".to_owned());
+            }
+            if world.people.get(&Name::new(kinds::STATEFUL_SET, "default", "db-0")).await.is_none() {
+                wrongs.push("nothing runs with the values".to_owned());
+            }
+            (writes, wrongs)
+        })
     });
 }

@@ -16,14 +16,18 @@ use gyre_sim::{Action, Cascade, Plugins, World, simulate};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::faults::{QUIET, late, late_caches, rule};
-use crate::seeds::{Tried, try_each, try_seeds};
+use crate::faults::{QUIET, late, rule};
+use crate::seeds::{Tried, try_seeds};
+use crate::subjects::{Hosts, Subject, killed_after_each_write, restored_from_a_backup, under_faults};
 
 const MIB: usize = 1_024 * 1_024;
 const POOLS: [&str; 2] = ["edge", "core"];
 const CLAIMS: u64 = 6;
 const TEAMS: [&str; 2] = ["web", "data"];
 const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];
+
+#[derive(Clone)]
+struct Tenants;
 
 fn plugins() -> Plugins {
     let pools = json!({ "pools": { "edge": "192.0.2.0/29", "core": "198.51.100.0/24" } });
@@ -43,27 +47,9 @@ fn joins(namespace: &str, team: Option<&str>) -> Action {
     Action::Edit(Name::cluster(kinds::NAMESPACE, namespace), json!({ "metadata": { "labels": labels } }))
 }
 
-async fn started(seed: u64, plan: Plan) -> World {
-    let world = World::set_up(&plugins(), seed, plan).await;
-    world.people.act(&Action::CreateNamespace("team-b")).await;
-    world
-}
-
-/// Draws what a person does. A claim never changes its pool: it is made again.
-fn action(random: &mut Random) -> Action {
-    let pick = |random: &mut Random, count: usize| usize::try_from(random.below(count as u64)).expect("an index");
-    let namespace = NAMESPACES[pick(random, 2)];
-    let number = random.below(CLAIMS);
-    match random.below(6) {
-        0 => Action::Delete(claim(namespace, number), Cascade::Background),
-        1 | 2 => {
-            let team = random.below(3);
-            let team = usize::try_from(team).ok().and_then(|team| TEAMS.get(team)).copied();
-            joins(NAMESPACES[pick(random, NAMESPACES.len())], team)
-        }
-        // The number decides the pool.
-        _ => wants(namespace, number, POOLS[usize::from(number == 0)]),
-    }
+/// Returns the pool of a claim.
+fn pool(number: u64) -> &'static str {
+    POOLS[usize::from(number == 0)]
 }
 
 /// Returns what is wrong at every moment: an address that belongs to two claims.
@@ -124,93 +110,67 @@ async fn wrongs(world: &World) -> Vec<String> {
     wrongs
 }
 
+impl Subject for Tenants {
+    fn plugins(&self) -> Plugins {
+        plugins()
+    }
+
+    async fn prepare(&mut self, world: &World) {
+        world.people.act(&Action::CreateNamespace("team-b")).await;
+    }
+
+    /// A claim never changes its pool: it is made again.
+    fn action(&mut self, random: &mut Random) -> Action {
+        let pick = |random: &mut Random, count: usize| usize::try_from(random.below(count as u64)).expect("an index");
+        let namespace = NAMESPACES[pick(random, 2)];
+        let number = random.below(CLAIMS);
+        match random.below(6) {
+            0 => Action::Delete(claim(namespace, number), Cascade::Background),
+            1 | 2 => {
+                let team = random.below(3);
+                let team = usize::try_from(team).ok().and_then(|team| TEAMS.get(team)).copied();
+                joins(NAMESPACES[pick(random, NAMESPACES.len())], team)
+            }
+            _ => wants(namespace, number, pool(number)),
+        }
+    }
+
+    /// At last, the second group loses its members, and its children.
+    fn step(&mut self, number: usize) -> Option<Vec<Action>> {
+        let mut made: Vec<Action> = (0..CLAIMS).map(|number| wants("default", number, pool(number))).collect();
+        made.extend([joins("team-a", Some("web")), joins("team-b", Some("web"))]);
+        let deleted = Action::Delete(claim("default", 0), Cascade::Background);
+        [made, vec![deleted, joins("team-a", None), joins("team-b", None)]].into_iter().nth(number)
+    }
+
+    async fn wrongs_now(&mut self, world: &World) -> Vec<String> {
+        given_twice(world).await
+    }
+
+    async fn wrongs_at_rest(&mut self, world: &World) -> Vec<String> {
+        wrongs(world).await
+    }
+}
+
 #[test]
 fn no_address_is_given_twice_and_groups_follow_their_members() {
-    try_seeds("groups", 40, |seed| {
-        simulate(async {
-            let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
-            let world = started(seed, plan).await;
-            let mut random = Random::new(seed);
-            let host = world.host(&plugins());
-            let mut wrongs_seen = Vec::new();
-            for _ in 0..40 {
-                world.people.act(&action(&mut random)).await;
-                sleep(Duration::from_millis(random.below(1_500))).await;
-                wrongs_seen.extend(given_twice(&world).await);
-            }
-            world.calm_down();
-            world.rest(QUIET).await;
-            wrongs_seen.extend(wrongs(&world).await);
-            let writes = host.writes();
-            sleep(QUIET).await;
-            if host.writes() != writes {
-                wrongs_seen.push("the host writes although nothing differs".to_owned());
-            }
-            host.kill().await;
-            Tried { wrongs: wrongs_seen, counts: vec![("writes", writes)] }
-        })
-    });
+    under_faults("groups", 36, Hosts::One, &Tenants);
 }
 
 #[test]
 fn a_host_that_is_killed_after_any_of_its_writes_is_followed_by_one_that_ends_its_work() {
-    try_each("killed after each write", 1..=30, |write| {
-        simulate(async {
-            let world = started(write, Plan::default()).await;
-            let programs = fixed(plugins().programs().to_vec());
-            let first = world.host_with(programs, Claim::always(), Some(write));
-            for number in 0..CLAIMS {
-                world.people.act(&wants("default", number, POOLS[usize::from(number == 0)])).await;
-            }
-            world.people.act(&joins("team-a", Some("web"))).await;
-            world.people.act(&joins("team-b", Some("web"))).await;
-            sleep(Duration::from_secs(5)).await;
-            // The second group loses its members, and its children.
-            world.people.act(&Action::Delete(claim("default", 0), Cascade::Background)).await;
-            world.people.act(&joins("team-a", None)).await;
-            world.people.act(&joins("team-b", None)).await;
-            let _ = tokio::time::timeout(Duration::from_secs(60), first.killed()).await;
-            let given = given_twice(&world).await;
-            drop(world.host(&plugins()));
-            world.rest(QUIET).await;
-            let mut found = wrongs(&world).await;
-            found.extend(given);
-            Tried { wrongs: found, counts: Vec::new() }
-        })
-    });
+    killed_after_each_write("groups, killed after each write", &Tenants);
 }
 
 /// The host before was killed or lost its Lease a moment ago; the caches of the next one are late.
 #[test]
 fn of_hosts_that_take_over_from_each_other_none_gives_an_address_twice() {
-    try_seeds("groups with a Lease", 30, |seed| {
-        simulate(async {
-            let world = started(seed, late_caches()).await;
-            let mut random = Random::new(seed);
-            let mut hosts = vec![world.host_with_lease(&plugins()), world.host_with_lease(&plugins())];
-            let mut wrongs_seen = Vec::new();
-            let mut takeovers = 0;
-            for number in 0..60 {
-                world.people.act(&action(&mut random)).await;
-                sleep(Duration::from_millis(random.below(700))).await;
-                wrongs_seen.extend(given_twice(&world).await);
-                if number % 15 == 14 {
-                    let host = hosts.remove(0);
-                    match random.below(2) {
-                        0 => host.kill().await,
-                        _ => host.stop().await,
-                    }
-                    hosts.push(world.host_with_lease(&plugins()));
-                    takeovers += 1;
-                }
-            }
-            world.calm_down();
-            sleep(Duration::from_secs(60)).await;
-            world.rest(QUIET).await;
-            wrongs_seen.extend(wrongs(&world).await);
-            Tried { wrongs: wrongs_seen, counts: vec![("takeovers", takeovers)] }
-        })
-    });
+    under_faults("groups with a Lease", 24, Hosts::InTurns, &Tenants);
+}
+
+#[test]
+fn addresses_are_unique_again_after_a_restore_from_yesterdays_backup() {
+    restored_from_a_backup("groups and a restore", 15, &Tenants);
 }
 
 fn member(number: usize) -> Name {
@@ -507,32 +467,6 @@ fn a_host_that_takes_over_with_a_cache_from_before_gives_no_address_twice() {
             let writes = host.writes();
             host.kill().await;
             Tried { wrongs, counts: vec![("writes", writes)] }
-        })
-    });
-}
-
-#[test]
-fn addresses_are_unique_again_after_a_restore_from_yesterdays_backup() {
-    try_seeds("groups and a restore", 15, |seed| {
-        simulate(async {
-            let world = started(seed, Plan::default()).await;
-            let mut random = Random::new(seed);
-            let host = world.host(&plugins());
-            for _ in 0..15 {
-                world.people.act(&action(&mut random)).await;
-            }
-            world.rest(QUIET).await;
-            let backup = world.cluster().with_server(|server| server.backup());
-            for _ in 0..15 {
-                world.people.act(&action(&mut random)).await;
-            }
-            world.rest(QUIET).await;
-            world.cluster().with_server(|server| server.restore_backup(&backup));
-            sleep(Duration::from_secs(400)).await;
-            world.rest(QUIET).await;
-            let wrongs = wrongs(&world).await;
-            host.kill().await;
-            Tried { wrongs, counts: Vec::new() }
         })
     });
 }

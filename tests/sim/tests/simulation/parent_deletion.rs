@@ -4,8 +4,6 @@ use std::time::Duration;
 
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
-use gyre_engine::leadership::claim::Claim;
-use gyre_engine::program::fixed;
 use gyre_sim::kinds::{self, Name};
 use gyre_sim::{Action, Plugins, World, simulate};
 use serde_json::{Value, json};
@@ -13,33 +11,52 @@ use tokio::time::sleep;
 
 use crate::faults::{QUIET, late_caches};
 use crate::seeds::{Tried, try_each, try_seeds};
+use crate::subjects::{Hosts, Subject, killed_after_each_write, restored_from_a_backup, under_faults};
 
 const TTL: &str = "cleaner.gyre.dev/ttl-seconds";
+
+/// The Jobs that people have made. Some are kept before they end.
+#[derive(Clone, Default)]
+struct Cleaner {
+    jobs: Vec<Made>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Made {
+    is_kept: bool,
+    has_ended: bool,
+}
+
+impl Made {
+    fn stays(self) -> bool {
+        self.is_kept || !self.has_ended
+    }
+}
 
 fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::CLEANER)
 }
 
-fn job(name: &'static str) -> Name {
+fn job(name: &str) -> Name {
     Name::new(kinds::JOB, "default", name)
 }
 
 /// A Job that is deleted as soon as it has ended. It is suspended, so that nothing runs it.
-fn suspended(name: &'static str) -> Action {
+fn suspended(name: &str) -> Action {
     let container = json!({ "name": "main", "image": "busybox:1.37" });
     let pod = json!({ "spec": { "restartPolicy": "Never", "containers": [container] } });
     let spec = json!({ "suspend": true, "template": pod });
     Action::Put(job(name), json!({ "metadata": { "annotations": { TTL: "0" } }, "spec": spec }))
 }
 
-fn ended(name: &'static str) -> Action {
+fn ended(name: &str) -> Action {
     let at = "2020-01-01T00:00:00Z";
     let condition = |kind: &str| json!({ "type": kind, "status": "True", "lastTransitionTime": at });
     let conditions = [condition("SuccessCriteriaMet"), condition("Complete")];
     Action::EditStatus(job(name), json!({ "status": { "startTime": at, "completionTime": at, "conditions": conditions } }))
 }
 
-fn kept(name: &'static str) -> Action {
+fn kept(name: &str) -> Action {
     Action::Edit(job(name), json!({ "metadata": { "annotations": { TTL: "keep" } } }))
 }
 
@@ -72,32 +89,84 @@ fn what_somebody_keeps_at_the_last_moment_is_not_deleted() {
     });
 }
 
+impl Cleaner {
+    fn make(&mut self) -> Action {
+        self.jobs.push(Made::default());
+        suspended(&name(self.jobs.len() - 1))
+    }
+
+    fn keep(&mut self, number: usize) -> Action {
+        self.jobs[number].is_kept = true;
+        kept(&name(number))
+    }
+
+    fn end(&mut self, number: usize) -> Action {
+        self.jobs[number].has_ended = true;
+        ended(&name(number))
+    }
+
+    /// Returns the Jobs that exist although they should not, or the other way round.
+    async fn judge(&self, world: &World, is_judged: impl Fn(Made) -> bool) -> Vec<String> {
+        let mut wrongs = Vec::new();
+        for (number, made) in self.jobs.iter().enumerate().filter(|(_, made)| is_judged(**made)) {
+            let exists = world.people.get(&job(&name(number))).await.is_some();
+            if exists != made.stays() {
+                wrongs.push(format!("{} exists: {exists}, and it should: {}", name(number), made.stays()));
+            }
+        }
+        wrongs
+    }
+}
+
+fn name(number: usize) -> String {
+    format!("job-{number}")
+}
+
+impl Subject for Cleaner {
+    fn plugins(&self) -> Plugins {
+        plugins()
+    }
+
+    fn action(&mut self, random: &mut Random) -> Action {
+        let number = usize::try_from(random.below(self.jobs.len() as u64 + 2)).expect("an index");
+        match self.jobs.get(number).copied() {
+            Some(Made { has_ended: false, is_kept: false }) if random.below(3) == 0 => self.keep(number),
+            Some(Made { has_ended: false, .. }) => self.end(number),
+            _ => self.make(),
+        }
+    }
+
+    fn step(&mut self, number: usize) -> Option<Vec<Action>> {
+        match number {
+            0 => Some((0..4).map(|_| self.make()).collect()),
+            1 => Some(vec![self.keep(2)]),
+            2 => Some((0..3).map(|number| self.end(number)).collect()),
+            _ => None,
+        }
+    }
+
+    async fn wrongs_now(&mut self, world: &World) -> Vec<String> {
+        self.judge(world, Made::stays).await
+    }
+
+    async fn wrongs_at_rest(&mut self, world: &World) -> Vec<String> {
+        self.judge(world, |_| true).await
+    }
+}
+
+#[test]
+fn jobs_are_deleted_once_they_have_ended_unless_they_are_kept() {
+    under_faults("finished Jobs", 24, Hosts::InTurns, &Cleaner::default());
+}
+
 #[test]
 fn a_host_that_is_killed_after_any_of_its_writes_deletes_what_is_due_and_nothing_else() {
-    try_each("killed after each write", 1..=4, |write| {
-        simulate(async {
-            let world = started(write, Plan::default()).await;
-            let programs = fixed(plugins().programs().to_vec());
-            let first = world.host_with(programs, Claim::always(), Some(write));
-            for name in ["one", "two", "three"] {
-                world.people.act(&suspended(name)).await;
-            }
-            for name in ["one", "two"] {
-                world.people.act(&ended(name)).await;
-            }
-            // Fewer writes than this may be all.
-            let _ = tokio::time::timeout(Duration::from_secs(60), first.killed()).await;
-            let _second = world.host(&plugins());
-            world.rest(QUIET).await;
-            let mut wrongs = Vec::new();
-            for (name, expected) in [("one", false), ("two", false), ("three", true)] {
-                if world.people.get(&job(name)).await.is_some() != expected {
-                    wrongs.push(format!("{name} should exist: {expected}"));
-                }
-            }
-            Tried { wrongs, counts: Vec::new() }
-        })
-    });
+    killed_after_each_write("finished Jobs, killed after each write", &Cleaner::default());
+}
+
+#[test]
+fn jobs_of_a_restored_cluster_are_deleted_if_they_have_ended_there() {
+    restored_from_a_backup("finished Jobs and a restore", 8, &Cleaner::default());
 }
 
 /// A controller makes the object again at once, and the plugin deletes it at once.

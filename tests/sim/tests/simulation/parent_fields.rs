@@ -1,5 +1,5 @@
-//! Fields of parents that their plugin sets, with people who edit them, and with hosts that are
-//! late or killed.
+//! Fields of parents that their plugin sets, with people who edit and apply them, and with hosts
+//! that are late or killed.
 
 use std::time::Duration;
 
@@ -8,14 +8,39 @@ use gyre_core::parent_fields::mark;
 use gyre_devcluster::faults::Plan;
 use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
-use gyre_engine::program::{Policy, Program, fixed};
+use gyre_engine::program::{Policy, Program};
 use gyre_sim::kinds::{self, Name};
 use gyre_sim::{Action, Plugins, World, simulate};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::faults::{QUIET, late_caches};
-use crate::seeds::{Tried, try_each, try_seeds};
+use crate::faults::QUIET;
+use crate::seeds::{Tried, try_seeds};
+use crate::subjects::{Hosts, Subject, killed_after_each_write, ready, restored_from_a_backup, under_faults};
+
+/// The value of the label that people apply.
+const APPLIED: &str = "theirs";
+
+/// A parent with fields of its plugin, of which people set one.
+#[derive(Clone)]
+struct Marking {
+    on_conflict: OnConflict,
+    /// The number that people choose last.
+    size: u64,
+    /// The value of the label that people have set last, unless they have given it up.
+    label: Option<&'static str>,
+}
+
+/// An action of people.
+#[derive(Clone, Copy)]
+enum Change {
+    /// They apply the whole object with this number, without the label.
+    Size(u64),
+    /// They edit the label, or remove it.
+    Edit(Option<&'static str>),
+    /// They apply the whole object with the label.
+    Apply,
+}
 
 fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::probes::MARKING)
@@ -31,64 +56,149 @@ fn fields(size: u64) -> Option<Value> {
         .then(|| json!({ "metadata": { "labels": { "size": size.to_string() } }, "spec": { "note": format!("size {size}") } }))
 }
 
-/// People apply the whole object, without the fields of the plugin.
-fn wants(size: u64) -> Action {
+/// Returns the object of people, without the fields of the plugin.
+fn sized(size: u64) -> Value {
     let spec = fields(size).map_or_else(|| json!({}), |fields| json!({ "fields": fields }));
-    Action::Put(one(), json!({ "spec": spec }))
+    json!({ "spec": spec })
+}
+
+fn wants(size: u64) -> Action {
+    Action::Put(one(), sized(size))
 }
 
 async fn started(seed: u64, plan: Plan) -> World {
     World::set_up(&plugins(), seed, plan).await
 }
 
-/// Returns the differences from the fields that people want at last, and from what people have set.
-async fn wrongs(world: &World, size: u64) -> Vec<String> {
-    let Some(object) = world.people.get(&one()).await else { return vec!["it is gone".to_owned()] };
-    let at = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
-    let annotations = object.pointer("/metadata/annotations").cloned().unwrap_or_default();
-    let is_marked = annotations.get(mark("marking")).is_some();
-    let expected = (size > 0).then(|| size.to_string());
-    let mut wrongs = Vec::new();
-    if at("/metadata/labels/size") != expected {
-        wrongs.push(format!("the label is {:?} instead of {expected:?}", at("/metadata/labels/size")));
-    }
-    if at("/spec/note") != expected.as_ref().map(|size| format!("size {size}")) {
-        wrongs.push(format!("the note is {:?} with size {size}", at("/spec/note")));
-    }
-    if is_marked != (size > 0) {
-        wrongs.push(format!("the mark is there: {is_marked}, with size {size}"));
-    }
-    if at("/metadata/labels/team").as_deref() != Some("web") {
-        wrongs.push("a label of people is lost".to_owned());
-    }
-    wrongs
-}
-
 fn team() -> Action {
     Action::Edit(one(), json!({ "metadata": { "labels": { "team": "web" } } }))
 }
 
+impl Marking {
+    /// Returns the action, and remembers what follows from it.
+    fn after(&mut self, change: Change) -> Action {
+        match change {
+            Change::Size(size) => {
+                self.size = size;
+                self.label = self.label.filter(|label| *label != APPLIED);
+                wants(size)
+            }
+            Change::Edit(label) => {
+                self.label = label;
+                Action::Edit(one(), json!({ "metadata": { "labels": { "size": label } } }))
+            }
+            Change::Apply => {
+                self.label = Some(APPLIED);
+                let mut object = sized(self.size);
+                object["metadata"] = json!({ "labels": { "size": APPLIED } });
+                Action::Put(one(), object)
+            }
+        }
+    }
+}
+
+impl Subject for Marking {
+    fn plugins(&self) -> Plugins {
+        match self.on_conflict {
+            OnConflict::Refuse => plugins(),
+            OnConflict::SkipField => plugins().with(|program| Program {
+                policy: Policy { on_conflict: OnConflict::SkipField, ..program.policy.clone() },
+                ..program
+            }),
+        }
+    }
+
+    async fn prepare(&mut self, world: &World) {
+        world.people.act(&wants(0)).await;
+        world.people.act(&team()).await;
+    }
+
+    fn action(&mut self, random: &mut Random) -> Action {
+        self.after(match random.below(8) {
+            0 | 1 => Change::Edit(Some("mine")),
+            2 | 3 => Change::Edit(None),
+            4 => Change::Apply,
+            _ => Change::Size(random.below(3)),
+        })
+    }
+
+    fn step(&mut self, number: usize) -> Option<Vec<Action>> {
+        let steps = [
+            Change::Size(1),
+            Change::Size(2),
+            Change::Edit(Some("mine")),
+            Change::Size(1),
+            Change::Edit(None),
+            Change::Apply,
+            Change::Size(2),
+            Change::Size(0),
+        ];
+        steps.get(number).map(|change| vec![self.after(*change)])
+    }
+
+    async fn wrongs_now(&mut self, world: &World) -> Vec<String> {
+        let object = world.people.get(&one()).await.unwrap_or_default();
+        let labels = &object["metadata"]["labels"];
+        let mut wrongs = Vec::new();
+        if labels["team"] != "web" {
+            wrongs.push(format!("a label of people is lost: {labels}"));
+        }
+        if let Some(label) = self.label
+            && labels["size"] != label
+        {
+            wrongs.push(format!("people have set the label {label}, and it is {}", labels["size"]));
+        }
+        wrongs
+    }
+
+    /// All fields are refused if people own one of them, unless it is skipped.
+    async fn wrongs_at_rest(&mut self, world: &World) -> Vec<String> {
+        let object = world.people.get(&one()).await.unwrap_or_default();
+        let size = (self.size > 0).then(|| self.size.to_string());
+        let is_refused = self.label.is_some() && size.is_some() && self.on_conflict == OnConflict::Refuse;
+        let (label, note) = (&object["metadata"]["labels"]["size"], &object["spec"]["note"]);
+        let is_marked = object["metadata"]["annotations"].get(mark("marking")).is_some();
+        let mut wrongs = Vec::new();
+        if self.label.is_none() && label.as_str() != size.as_deref() {
+            wrongs.push(format!("the label is {label} with size {size:?}"));
+        }
+        let expected = size.as_ref().map(|size| format!("size {size}"));
+        if !is_refused && (note.as_str(), is_marked) != (expected.as_deref(), size.is_some()) {
+            wrongs.push(format!("the note is {note} with size {size:?}, and the mark is there: {is_marked}"));
+        }
+        let expected = if is_refused { ("False", "Conflict") } else { ("True", "Reconciled") };
+        if ready(&object) != expected {
+            wrongs.push(format!("it is {:?} instead of {expected:?}", ready(&object)));
+        }
+        wrongs
+    }
+}
+
+/// The plugin with each policy about conflicts.
+fn subjects() -> [Marking; 2] {
+    [OnConflict::Refuse, OnConflict::SkipField].map(|on_conflict| Marking { on_conflict, size: 0, label: None })
+}
+
+/// People edit and apply one of the fields, and give it up again.
 #[test]
 fn the_fields_are_those_of_the_last_answer_and_nothing_of_others_is_lost() {
-    try_seeds("fields follow", 60, |seed| {
-        simulate(async {
-            let plan = if seed.is_multiple_of(2) { late_caches() } else { Plan::default() };
-            let world = started(seed, plan).await;
-            let mut random = Random::new(seed);
-            let _host = world.host(&plugins());
-            world.people.act(&wants(random.below(3))).await;
-            world.people.act(&team()).await;
-            let mut size = 0;
-            for _ in 0..6 {
-                size = random.below(3);
-                world.people.act(&wants(size)).await;
-                sleep(Duration::from_millis(random.below(1_500))).await;
-            }
-            world.calm_down();
-            world.rest(QUIET).await;
-            Tried { wrongs: wrongs(&world, size).await, counts: vec![("none", u64::from(size == 0))] }
-        })
-    });
+    for subject in subjects() {
+        under_faults(&format!("fields, {:?}", subject.on_conflict), 18, Hosts::InTurns, &subject);
+    }
+}
+
+#[test]
+fn a_host_that_is_killed_after_any_of_its_writes_leaves_no_fields_behind() {
+    for subject in subjects() {
+        killed_after_each_write(&format!("fields, killed after each write, {:?}", subject.on_conflict), &subject);
+    }
+}
+
+#[test]
+fn fields_of_a_parent_follow_a_restore_from_yesterdays_backup() {
+    for subject in subjects() {
+        restored_from_a_backup(&format!("fields and a restore, {:?}", subject.on_conflict), 8, &subject);
+    }
 }
 
 #[test]
@@ -122,32 +232,6 @@ fn a_field_that_somebody_else_owns_is_refused_with_all_others_or_skipped_alone()
             assert_eq!(host.writes(), writes, "the host writes although nothing changes");
         });
     }
-}
-
-#[test]
-fn a_host_that_is_killed_after_any_of_its_writes_leaves_no_fields_behind() {
-    try_each("killed after each write", 1..=6, |write| {
-        simulate(async {
-            let world = started(write, Plan::default()).await;
-            let programs = fixed(plugins().programs().to_vec());
-            let first = world.host_with(programs, Claim::always(), Some(write));
-            world.people.act(&wants(1)).await;
-            world.people.act(&team()).await;
-            sleep(Duration::from_secs(5)).await;
-            world.people.act(&wants(2)).await;
-            sleep(Duration::from_secs(5)).await;
-            world.people.act(&wants(0)).await;
-            // Fewer writes than this may be all.
-            let _ = tokio::time::timeout(Duration::from_secs(60), first.killed()).await;
-            let _second = world.host(&plugins());
-            world.rest(QUIET).await;
-            let mut found = wrongs(&world, 0).await;
-            world.people.act(&wants(2)).await;
-            world.rest(QUIET).await;
-            found.extend(wrongs(&world, 2).await);
-            Tried { wrongs: found, counts: Vec::new() }
-        })
-    });
 }
 
 /// A person and the plugin want different values of one field.

@@ -22,7 +22,7 @@ enum Lease {
 }
 
 /// Two silent watch connections of 150 s each, after which a host lists again.
-const UNTIL_NOTICED: Duration = Duration::from_secs(2 * 150 + 60);
+pub(crate) const UNTIL_NOTICED: Duration = Duration::from_secs(2 * 150 + 60);
 
 async fn act(world: &World, author: &mut Author) {
     for _ in 0..ACTIONS {
