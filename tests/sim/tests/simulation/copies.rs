@@ -16,17 +16,19 @@ use tokio::time::sleep;
 use crate::faults::{QUIET, late};
 use crate::seeds::{Tried, try_each, try_seeds};
 
-const SOURCES: [&str; 2] = ["one", "two"];
+/// The annotation of a Secret with the namespaces of its copies.
+pub(crate) const TO: &str = "replicator.gyre.dev/to";
+pub(crate) const SOURCES: [&str; 2] = ["one", "two"];
 const TARGETS: [&str; 4] = ["", "team-*", "team-a", "team-a, team-b"];
 
-fn plugins() -> Plugins {
+pub(crate) fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::REPLICATOR)
 }
 
 /// A Secret of people, with its namespaces and a value.
-fn source(name: &str, to: &str, value: u64) -> Action {
+pub(crate) fn source(name: &str, to: &str, value: u64) -> Action {
     let object = json!({
-        "metadata": { "annotations": { "replicator.gyre.dev/to": to } },
+        "metadata": { "annotations": { TO: to } },
         "stringData": { "token": value.to_string() },
     });
     Action::Put(Name::new(kinds::SECRET, "default", name), object)
@@ -42,7 +44,7 @@ fn action(random: &mut Random) -> Action {
     }
 }
 
-async fn started(seed: u64, plan: Plan) -> World {
+pub(crate) async fn started(seed: u64, plan: Plan) -> World {
     let world = World::set_up(&plugins(), seed, plan).await;
     world.people.act(&Action::CreateNamespace("team-b")).await;
     world
@@ -57,7 +59,7 @@ fn targets(to: &str) -> BTreeSet<&'static str> {
 }
 
 /// Returns the differences between the copies and those that the Secrets of people name.
-async fn wrongs(world: &World) -> Vec<String> {
+pub(crate) async fn wrongs(world: &World) -> Vec<String> {
     let (mut expected, mut found) = (BTreeMap::new(), BTreeMap::new());
     for secret in world.people.list(kinds::SECRET).await {
         let text = |pointer: &str| secret.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();

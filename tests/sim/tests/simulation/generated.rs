@@ -18,7 +18,7 @@ use crate::seeds::{Tried, try_each, try_seeds};
 
 const DAY: Duration = Duration::from_secs(86_400);
 
-fn plugins() -> Plugins {
+pub(crate) fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::DATABASE)
 }
 
@@ -26,19 +26,19 @@ fn parent() -> Name {
     Name::new(kinds::DATABASE, "default", "db-0")
 }
 
-fn secret() -> Name {
+pub(crate) fn secret() -> Name {
     Name::new(kinds::SECRET, "default", "db-0")
 }
 
-fn database(epoch: u64) -> Action {
+pub(crate) fn database(epoch: u64) -> Action {
     Action::Put(parent(), json!({ "spec": { "name": "app", "passwordEpoch": epoch } }))
 }
 
-async fn started(seed: u64, plan: Plan) -> World {
+pub(crate) async fn started(seed: u64, plan: Plan) -> World {
     World::set_up(&plugins(), seed, plan).await
 }
 
-async fn values(world: &World) -> BTreeMap<String, Value> {
+pub(crate) async fn values(world: &World) -> BTreeMap<String, Value> {
     let secret = world.people.get(&secret()).await;
     let data = secret.as_ref().and_then(|secret| secret.get("data")?.as_object());
     data.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect()

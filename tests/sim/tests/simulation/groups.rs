@@ -19,22 +19,22 @@ use tokio::time::{Instant, sleep};
 use crate::faults::{QUIET, late, late_caches, rule};
 use crate::seeds::{Tried, try_each, try_seeds};
 
-const MIB: usize = 1_024 * 1_024;
+pub(crate) const MIB: usize = 1_024 * 1_024;
 const POOLS: [&str; 2] = ["edge", "core"];
 const CLAIMS: u64 = 6;
 const TEAMS: [&str; 2] = ["web", "data"];
 const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];
 
-fn plugins() -> Plugins {
+pub(crate) fn plugins() -> Plugins {
     let pools = json!({ "pools": { "edge": "192.0.2.0/29", "core": "198.51.100.0/24" } });
     Plugins::reconcilers(gyre_artifacts::TENANTS, [("teams", json!({})), ("addresses", pools)])
 }
 
-fn claim(namespace: &str, number: u64) -> Name {
+pub(crate) fn claim(namespace: &str, number: u64) -> Name {
     Name::new(kinds::ADDRESS_CLAIM, namespace, &format!("claim-{number}"))
 }
 
-fn wants(namespace: &str, number: u64, pool: &str) -> Action {
+pub(crate) fn wants(namespace: &str, number: u64, pool: &str) -> Action {
     Action::Put(claim(namespace, number), json!({ "spec": { "pool": pool } }))
 }
 
@@ -43,7 +43,7 @@ fn joins(namespace: &str, team: Option<&str>) -> Action {
     Action::Edit(Name::cluster(kinds::NAMESPACE, namespace), json!({ "metadata": { "labels": labels } }))
 }
 
-async fn started(seed: u64, plan: Plan) -> World {
+pub(crate) async fn started(seed: u64, plan: Plan) -> World {
     let world = World::set_up(&plugins(), seed, plan).await;
     world.people.act(&Action::CreateNamespace("team-b")).await;
     world
@@ -81,7 +81,7 @@ async fn given_twice(world: &World) -> Vec<String> {
 }
 
 /// Returns the differences from the state at rest.
-async fn wrongs(world: &World) -> Vec<String> {
+pub(crate) async fn wrongs(world: &World) -> Vec<String> {
     let mut wrongs = given_twice(world).await;
     let claims = world.people.list(kinds::ADDRESS_CLAIM).await;
     let mut pools = BTreeSet::new();
@@ -213,24 +213,28 @@ fn of_hosts_that_take_over_from_each_other_none_gives_an_address_twice() {
     });
 }
 
-fn member(number: usize) -> Name {
+pub(crate) fn member(number: usize) -> Name {
     Name::new(kinds::GROUPED, "default", &format!("member-{number}"))
 }
 
-fn is_of_group(number: usize, spec: &Value) -> Action {
+pub(crate) fn is_of_group(number: usize, spec: &Value) -> Action {
     let mut spec = spec.clone();
     spec["group"] = json!("one");
     Action::Put(member(number), json!({ "spec": spec }))
 }
 
-/// Returns the condition `Ready` of the only group.
-async fn readiness(world: &World) -> Value {
-    let groups = world.people.list(kinds::PARENT_GROUP).await;
-    let mut conditions = groups.iter().filter_map(|group| group["status"]["conditions"].as_array()).flatten();
+/// Returns the condition `Ready` of an object.
+pub(crate) fn ready(object: &Value) -> Value {
+    let mut conditions = object["status"]["conditions"].as_array().into_iter().flatten();
     conditions.find(|condition| condition["type"] == "Ready").cloned().unwrap_or_default()
 }
 
-async fn grown_group(policy: Policy, members: usize) -> (World, Plugins, Programs) {
+/// Returns the condition `Ready` of the only group.
+pub(crate) async fn readiness(world: &World) -> Value {
+    world.people.list(kinds::PARENT_GROUP).await.first().map(ready).unwrap_or_default()
+}
+
+pub(crate) async fn grown_group(policy: Policy, members: usize) -> (World, Plugins, Programs) {
     let plugins = Plugins::one(gyre_artifacts::probes::GROUPED);
     let world = World::set_up(&plugins, 0, Plan::default()).await;
     for number in 0..members {
@@ -240,7 +244,7 @@ async fn grown_group(policy: Policy, members: usize) -> (World, Plugins, Program
     (world, plugins, programs)
 }
 
-async fn config_maps(world: &World) -> usize {
+pub(crate) async fn config_maps(world: &World) -> usize {
     let maps = world.people.list(kinds::CONFIG_MAP).await;
     maps.iter().filter(|map| map["metadata"]["labels"]["gyre.dev/plugin"] == "grouped").count()
 }

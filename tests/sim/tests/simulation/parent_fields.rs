@@ -17,11 +17,11 @@ use tokio::time::sleep;
 use crate::faults::{QUIET, late_caches};
 use crate::seeds::{Tried, try_each, try_seeds};
 
-fn plugins() -> Plugins {
+pub(crate) fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::probes::MARKING)
 }
 
-fn one() -> Name {
+pub(crate) fn one() -> Name {
     Name::new(kinds::MARKING, "default", "one")
 }
 
@@ -32,17 +32,17 @@ fn fields(size: u64) -> Option<Value> {
 }
 
 /// People apply the whole object, without the fields of the plugin.
-fn wants(size: u64) -> Action {
+pub(crate) fn wants(size: u64) -> Action {
     let spec = fields(size).map_or_else(|| json!({}), |fields| json!({ "fields": fields }));
     Action::Put(one(), json!({ "spec": spec }))
 }
 
-async fn started(seed: u64, plan: Plan) -> World {
+pub(crate) async fn started(seed: u64, plan: Plan) -> World {
     World::set_up(&plugins(), seed, plan).await
 }
 
 /// Returns the differences from the fields that people want at last, and from what people have set.
-async fn wrongs(world: &World, size: u64) -> Vec<String> {
+pub(crate) async fn wrongs(world: &World, size: u64) -> Vec<String> {
     let Some(object) = world.people.get(&one()).await else { return vec!["it is gone".to_owned()] };
     let at = |pointer: &str| object.pointer(pointer).and_then(Value::as_str).map(str::to_owned);
     let annotations = object.pointer("/metadata/annotations").cloned().unwrap_or_default();
@@ -64,7 +64,7 @@ async fn wrongs(world: &World, size: u64) -> Vec<String> {
     wrongs
 }
 
-fn team() -> Action {
+pub(crate) fn team() -> Action {
     Action::Edit(one(), json!({ "metadata": { "labels": { "team": "web" } } }))
 }
 
