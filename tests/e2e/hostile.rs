@@ -389,6 +389,38 @@ fn a_parent_that_never_converges_is_slowed_down() {
     }
 }
 
+/// The attacks of the probe `overreaching`, and the reason of `Ready` for each.
+const OVERREACHING: [(&str, &str); 5] = [
+    ("account", "ParentFieldNotGranted"),
+    ("copies", "Reconciled"),
+    ("deletion", "ParentDeletionNotGranted"),
+    ("finalizers", "InvalidParentFields"),
+    ("owners", "InvalidParentFields"),
+];
+
+#[test]
+fn a_plugin_to_which_nothing_is_granted_changes_no_parent_and_copies_no_copy() {
+    let namespace = "overreaching";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let Some(start) = cluster.audit_mark() else { return };
+    let host = cluster.host(&[gyre_artifacts::probes::OVERREACHING], &[namespace]);
+    let parents = OVERREACHING.map(|(attack, _)| guest("Overreaching", namespace, attack, json!({ "attack": attack })));
+    cluster.apply_all(&parents);
+    for (attack, reason) in OVERREACHING {
+        cluster.reason(namespace, "overreaching", attack, "Ready", reason);
+    }
+    cluster.settled(&host);
+    let objects = cluster.list(namespace, "overreaching");
+    let mut names: Vec<&str> = objects.iter().filter_map(|object| object["metadata"]["name"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["account", "copies", "copies-copy", "deletion", "finalizers", "owners"]);
+    let of_parents =
+        |event: &&AuditEvent| event.is_write() && event.resource == "overreachings" && event.subresource != "status";
+    let requests = cluster.requests(start);
+    let writes: Vec<&str> = requests.iter().filter(of_parents).map(|event| event.verb.as_str()).collect();
+    assert_eq!(writes, ["create"], "the copy");
+}
+
 const DIGEST: std::ops::Range<usize> = 0..12;
 
 fn landlord(namespace: &str, name: &str, children: &[Value], status: Value) -> Value {

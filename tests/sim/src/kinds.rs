@@ -48,6 +48,8 @@ pub const OUTLIVING: Kind = kind("guests.gyre.dev", "v1", "Outliving", "outlivin
 pub const MARKING: Kind = kind("guests.gyre.dev", "v1", "Marking", "markings");
 /// Members of the groups of the probe `grouped`.
 pub const GROUPED: Kind = kind("guests.gyre.dev", "v1", "Grouped", "groupeds");
+/// Parents of the probe `overreaching`.
+pub const OVERREACHING: Kind = kind("guests.gyre.dev", "v1", "Overreaching", "overreachings");
 /// Parents of the probe `landlord`.
 pub const LANDLORD: Kind = kind("guests.gyre.dev", "v1", "Landlord", "landlords");
 /// Parents of the probe `indiscreet`.

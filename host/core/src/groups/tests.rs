@@ -25,6 +25,13 @@ fn a_field_with_a_scalar_value_puts_an_object_into_a_group() {
     assert_eq!(Group::of_member("tenants", &Grouping::All, &object), Some(Group::all("tenants")));
 }
 
+/// Each change of one of its members would call the plugin about all.
+#[test]
+fn a_group_of_50_000_members_is_called_at_most_once_in_a_second() {
+    let pauses = [0, 50, 50_000, 500_000, 50_000_000].map(pause);
+    assert_eq!(pauses, [0, 1, 1_000, 10_000, 10_000].map(Duration::from_millis));
+}
+
 fn group() -> impl Strategy<Value = Option<(String, Membership)>> {
     let membership = prop_oneof![Just(Membership::Member), Just(Membership::NotSelected)];
     proptest::option::weighted(0.8, ("[a-c]{1}", membership))

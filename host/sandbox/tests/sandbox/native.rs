@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use gyre_core::response::{Failure, Response};
 use gyre_sandbox::call::Error;
 use gyre_sandbox::native::{Imports, Native, types};
-use gyre_sandbox::{Call, ClockUse, Limits, LogLevel, Plugin, ReadError, load, settings};
+use gyre_sandbox::{Call, ClockUse, Fault, Input, Limits, LogLevel, Plugin, ReadError, load, settings};
 
 use crate::stage::{self, Small};
 
@@ -201,6 +201,26 @@ fn the_texts_of_an_answer_are_cut_and_so_is_their_sum() {
     }
     let loud = Plugin::native("code", Code(|_: &Imports| -> Answer { panic!("{}", "x".repeat(MEBIBYTE)) })).unwrap();
     assert!(stage::reconcile(&loud, &stage::limits()).result.unwrap_err().to_string().len() < 2_048);
+}
+
+/// Each change of one of its members would call the plugin about all.
+#[test]
+fn a_group_of_50_000_members_of_4_kib_is_not_called() {
+    let plugin = Plugin::native("code", Code(|_: &Imports| -> Answer { Ok(empty()) })).unwrap();
+    let member = [b' '; 4 << 10];
+    let called_about = |count: usize| {
+        let members = vec![member.as_slice(); count];
+        let input = Input { parent: b"{}", members: &members, settings: b"{}", seed: "", now: SystemTime::UNIX_EPOCH };
+        plugin.reconcile(&input, &stage::limits(), Box::new(Small::default())).result.map(|_| ())
+    };
+    let limit = stage::limits().memory_bytes;
+    let error = Error::GroupTooLarge { members: 50_000, bytes: 50_000 * member.len(), limit };
+    assert_eq!((error.reason(), error.fault()), ("GroupTooLarge", Fault::Host));
+    assert_eq!(called_about(50_000), Err(error));
+    // A quarter of the memory of a call is for members.
+    let most = limit / 4 / member.len();
+    assert_eq!(called_about(most), Ok(()));
+    assert!(called_about(most + 1).is_err());
 }
 
 #[test]

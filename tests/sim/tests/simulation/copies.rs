@@ -10,16 +10,18 @@ use serde_json::{Value, json};
 
 use crate::subjects::{Hosts, Subject, killed_after_each_write, restored_from_a_backup, under_faults};
 
-const SOURCES: [&str; 2] = ["one", "two"];
+/// The annotation of a Secret with the namespaces of its copies.
+pub(crate) const TO: &str = "replicator.gyre.dev/to";
+pub(crate) const SOURCES: [&str; 2] = ["one", "two"];
 const TARGETS: [&str; 4] = ["", "team-*", "team-a", "team-a, team-b"];
 
 #[derive(Clone)]
-struct Replicator;
+pub(crate) struct Replicator;
 
 /// A Secret of people, with its namespaces and a value.
-fn source(name: &str, to: &str, value: usize) -> Action {
+pub(crate) fn source(name: &str, to: &str, value: usize) -> Action {
     let object = json!({
-        "metadata": { "annotations": { "replicator.gyre.dev/to": to } },
+        "metadata": { "annotations": { TO: to } },
         "stringData": { "token": value.to_string() },
     });
     Action::Put(Name::new(kinds::SECRET, "default", name), object)

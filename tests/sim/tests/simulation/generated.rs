@@ -40,7 +40,7 @@ struct Database {
     _listening: Option<Arc<Listening>>,
 }
 
-fn plugins() -> Plugins {
+pub(crate) fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::DATABASE)
 }
 
@@ -48,11 +48,11 @@ fn parent() -> Name {
     Name::new(kinds::DATABASE, "default", "db-0")
 }
 
-fn secret() -> Name {
+pub(crate) fn secret() -> Name {
     Name::new(kinds::SECRET, "default", "db-0")
 }
 
-fn database(epoch: u64) -> Action {
+pub(crate) fn database(epoch: u64) -> Action {
     Action::Put(parent(), json!({ "spec": { "name": "app", "passwordEpoch": epoch } }))
 }
 
@@ -61,11 +61,11 @@ fn edited(key: &str, value: Option<&str>) -> Action {
     Action::Edit(secret(), json!({ "data": { key: value } }))
 }
 
-async fn started(seed: u64, plan: Plan) -> World {
+pub(crate) async fn started(seed: u64, plan: Plan) -> World {
     World::set_up(&plugins(), seed, plan).await
 }
 
-async fn values(world: &World) -> BTreeMap<String, Value> {
+pub(crate) async fn values(world: &World) -> BTreeMap<String, Value> {
     let secret = world.people.get(&secret()).await;
     let data = secret.as_ref().and_then(|secret| secret.get("data")?.as_object());
     data.into_iter().flatten().map(|(key, value)| (key.clone(), value.clone())).collect()

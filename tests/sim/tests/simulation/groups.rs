@@ -18,27 +18,27 @@ use tokio::time::{Instant, sleep};
 
 use crate::faults::{QUIET, late, rule};
 use crate::seeds::{Tried, try_seeds};
-use crate::subjects::{Hosts, Subject, killed_after_each_write, restored_from_a_backup, under_faults};
+use crate::subjects::{Hosts, Subject, killed_after_each_write, readiness_of, restored_from_a_backup, under_faults};
 
-const MIB: usize = 1_024 * 1_024;
+pub(crate) const MIB: usize = 1_024 * 1_024;
 const POOLS: [&str; 2] = ["edge", "core"];
 const CLAIMS: u64 = 6;
 const TEAMS: [&str; 2] = ["web", "data"];
 const NAMESPACES: [&str; 3] = ["default", "team-a", "team-b"];
 
 #[derive(Clone)]
-struct Tenants;
+pub(crate) struct Tenants;
 
 fn plugins() -> Plugins {
     let pools = json!({ "pools": { "edge": "192.0.2.0/29", "core": "198.51.100.0/24" } });
     Plugins::reconcilers(gyre_artifacts::TENANTS, [("teams", json!({})), ("addresses", pools)])
 }
 
-fn claim(namespace: &str, number: u64) -> Name {
+pub(crate) fn claim(namespace: &str, number: u64) -> Name {
     Name::new(kinds::ADDRESS_CLAIM, namespace, &format!("claim-{number}"))
 }
 
-fn wants(namespace: &str, number: u64, pool: &str) -> Action {
+pub(crate) fn wants(namespace: &str, number: u64, pool: &str) -> Action {
     Action::Put(claim(namespace, number), json!({ "spec": { "pool": pool } }))
 }
 
@@ -173,24 +173,22 @@ fn addresses_are_unique_again_after_a_restore_from_yesterdays_backup() {
     restored_from_a_backup("groups and a restore", 15, &Tenants);
 }
 
-fn member(number: usize) -> Name {
+pub(crate) fn member(number: usize) -> Name {
     Name::new(kinds::GROUPED, "default", &format!("member-{number}"))
 }
 
-fn is_of_group(number: usize, spec: &Value) -> Action {
+pub(crate) fn is_of_group(number: usize, spec: &Value) -> Action {
     let mut spec = spec.clone();
     spec["group"] = json!("one");
     Action::Put(member(number), json!({ "spec": spec }))
 }
 
 /// Returns the condition `Ready` of the only group.
-async fn readiness(world: &World) -> Value {
-    let groups = world.people.list(kinds::PARENT_GROUP).await;
-    let mut conditions = groups.iter().filter_map(|group| group["status"]["conditions"].as_array()).flatten();
-    conditions.find(|condition| condition["type"] == "Ready").cloned().unwrap_or_default()
+pub(crate) async fn readiness(world: &World) -> Value {
+    world.people.list(kinds::PARENT_GROUP).await.first().and_then(readiness_of).cloned().unwrap_or_default()
 }
 
-async fn grown_group(policy: Policy, members: usize) -> (World, Plugins, Programs) {
+pub(crate) async fn grown_group(policy: Policy, members: usize) -> (World, Plugins, Programs) {
     let plugins = Plugins::one(gyre_artifacts::probes::GROUPED);
     let world = World::set_up(&plugins, 0, Plan::default()).await;
     for number in 0..members {
@@ -200,7 +198,7 @@ async fn grown_group(policy: Policy, members: usize) -> (World, Plugins, Program
     (world, plugins, programs)
 }
 
-async fn config_maps(world: &World) -> usize {
+pub(crate) async fn config_maps(world: &World) -> usize {
     let maps = world.people.list(kinds::CONFIG_MAP).await;
     maps.iter().filter(|map| map["metadata"]["labels"]["gyre.dev/plugin"] == "grouped").count()
 }

@@ -12,6 +12,8 @@ mod events;
 mod faults;
 mod generated;
 mod groups;
+mod hostile_plugin;
+mod hostile_tenant;
 mod lag;
 mod names;
 mod namespaces;

@@ -23,12 +23,12 @@ const APPLIED: &str = "theirs";
 
 /// A parent with fields of its plugin, of which people set one.
 #[derive(Clone)]
-struct Marking {
-    on_conflict: OnConflict,
+pub(crate) struct Marking {
+    pub(crate) on_conflict: OnConflict,
     /// The number that people choose last.
-    size: u64,
+    pub(crate) size: u64,
     /// The value of the label that people have set last, unless they have given it up.
-    label: Option<&'static str>,
+    pub(crate) label: Option<&'static str>,
 }
 
 /// An action of people.
@@ -46,7 +46,7 @@ fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::probes::MARKING)
 }
 
-fn one() -> Name {
+pub(crate) fn one() -> Name {
     Name::new(kinds::MARKING, "default", "one")
 }
 
@@ -62,7 +62,7 @@ fn sized(size: u64) -> Value {
     json!({ "spec": spec })
 }
 
-fn wants(size: u64) -> Action {
+pub(crate) fn wants(size: u64) -> Action {
     Action::Put(one(), sized(size))
 }
 

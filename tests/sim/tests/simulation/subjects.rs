@@ -176,13 +176,19 @@ pub(crate) fn adopting(program: Program) -> Program {
 
 /// Returns the status and the reason of the condition `Ready`.
 pub(crate) fn ready(parent: &Value) -> (&str, &str) {
-    let conditions = parent["status"]["conditions"].as_array();
-    let ready = conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready");
+    let ready = readiness_of(parent);
     let text = |field: &str| ready.and_then(|ready| ready[field].as_str()).unwrap_or_default();
     (text("status"), text("reason"))
 }
 
-async fn started<S: Subject>(subject: &S, seed: u64, plan: Plan) -> (World, S) {
+/// Returns the condition `Ready` of an object.
+pub(crate) fn readiness_of(object: &Value) -> Option<&Value> {
+    let conditions = object["status"]["conditions"].as_array();
+    conditions.into_iter().flatten().find(|condition| condition["type"] == "Ready")
+}
+
+/// Returns a prepared cluster, without a host.
+pub(crate) async fn started<S: Subject>(subject: &S, seed: u64, plan: Plan) -> (World, S) {
     let mut subject = subject.clone();
     let world = World::set_up(&subject.plugins(), seed, plan).await;
     subject.prepare(&world).await;

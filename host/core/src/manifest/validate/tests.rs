@@ -130,6 +130,16 @@ fn an_inconsistent_manifest_is_refused() {
     );
 }
 
+/// An operator who grants all declared fields grants none of these.
+#[test]
+fn fields_of_parents_that_no_plugin_may_set_cannot_be_declared() {
+    let declaring = |pointer: &'static str| move |manifest: &mut Manifest| manifest.parent_fields.push(pointer.to_owned());
+    check(declaring("/spec/serviceAccountName"), &[]);
+    for pointer in ["/metadata/finalizers", "/metadata/ownerReferences", "/metadata/labels/gyre.dev~1plugin", "/status"] {
+        check(declaring(pointer), &[format!("the field {pointer:?} of parents").as_str()]);
+    }
+}
+
 #[test]
 fn the_error_is_one_sentence_with_everything_in_it() {
     let mut manifest = manifest();
