@@ -154,9 +154,11 @@ impl Run<'_> {
 
     fn fingerprint(&self, answers: &BTreeMap<Read, u64>) -> Inputs {
         let answers = answers.iter().map(|(read, answer)| (read, *answer));
+        // With the mark of fields, which is set again if somebody removes it.
+        let parent = finalizers::without_list(&self.observed.parent, &self.active.program.manifest().name);
         Inputs::of(
             self.active.id,
-            &self.observed.shown_parent(self.active),
+            &parent,
             &self.observed.members,
             &self.observed.children,
             self.observed.views.keys(),

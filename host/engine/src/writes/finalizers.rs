@@ -34,8 +34,16 @@ pub(crate) fn has_fields(parent: &Object, plugin: &str) -> bool {
 
 /// The parent without the marks of the host that change while it works.
 pub(crate) fn without_marks(parent: &SharedObject, plugin: &str) -> SharedObject {
-    let marks = [list_annotation(plugin), parent_fields::mark(plugin)];
-    marks.iter().fold(Arc::clone(parent), |parent, mark| parent.without_annotation(mark).map_or(parent, Arc::new))
+    without_annotation(&without_list(parent, plugin), &parent_fields::mark(plugin))
+}
+
+/// The parent without its list.
+pub(crate) fn without_list(parent: &SharedObject, plugin: &str) -> SharedObject {
+    without_annotation(parent, &list_annotation(plugin))
+}
+
+fn without_annotation(object: &SharedObject, name: &str) -> SharedObject {
+    object.without_annotation(name).map_or_else(|| Arc::clone(object), Arc::new)
 }
 
 /// Sets the finalizer and the list, only over the known state.

@@ -150,7 +150,7 @@ fn a_field_that_somebody_keeps_changing_costs_few_requests_for_each_change() {
         let of_mark = |value: Value| json!({ "metadata": { "annotations": { mark("marking"): value } } });
         // The mark says that the fields were set.
         let changes =
-            [of_mark(Value::Null), of_mark(json!("forged")), of_mark(Value::Null), label(json!("mine")), label(Value::Null)];
+            [label(json!("mine")), label(Value::Null), of_mark(Value::Null), of_mark(json!("forged")), of_mark(Value::Null)];
         for change in changes.iter().cycle().take(ROUNDS * changes.len()) {
             world.people.act(&Action::Edit(parent_fields::one(), change.clone())).await;
             sleep(Duration::from_secs(1)).await;
