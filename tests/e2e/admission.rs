@@ -23,7 +23,7 @@ enum Decision {
     Rewrite(Value),
 }
 
-/// A webhook for Secrets of one namespace, while it is kept.
+/// A webhook for Secrets and Markings of one namespace, while it is kept.
 struct Webhook<'a> {
     cluster: &'a Cluster,
     name: String,
@@ -58,7 +58,10 @@ impl<'a> Webhook<'a> {
                     "name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
                     "clientConfig": { "url": url, "caBundle": k8s_openapi::ByteString(own.cert.pem().into_bytes()) },
                     "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": namespace } },
-                    "rules": [{ "apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"], "operations": ["*"] }],
+                    "rules": [{
+                        "apiGroups": ["", "guests.gyre.dev"], "apiVersions": ["v1"], "resources": ["secrets", "markings"],
+                        "operations": ["*"],
+                    }],
                 }],
             })
             .to_string(),
@@ -130,7 +133,8 @@ async fn answer(stream: TcpStream, acceptor: TlsAcceptor, decision: &Mutex<Decis
     let _ = stream.shutdown().await;
 }
 
-fn wanting(namespace: &str, name: &str, value: &str) -> String {
+/// A parent whose only child is a Secret of the same name with this value.
+pub(crate) fn wanting(namespace: &str, name: &str, value: &str) -> String {
     let secret = json!({ "apiVersion": "v1", "kind": "Secret", "metadata": { "name": name }, "data": { "a": value } });
     guest("Verbatim", namespace, name, json!({ "children": [secret] })).to_string()
 }
@@ -257,4 +261,36 @@ fn a_value_that_a_webhook_rewrites_is_written_once() {
     webhook.decide(Decision::Allow);
     cluster.apply(&wanting("rewritten", "it", "ZA=="));
     cluster.eventually("the value", || (value() == "ZA==").then_some(()));
+}
+
+#[test]
+fn a_mark_of_a_parents_fields_that_a_webhook_removes_is_reported_each_time() {
+    const NAMESPACE: &str = "unmarked";
+    let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
+    let webhook = Webhook::mutating(&cluster, NAMESPACE);
+    webhook.is_asked(NAMESPACE);
+    webhook.decide(Decision::Rewrite(json!([{ "op": "add", "path": "/metadata/annotations", "value": {} }])));
+    let host = cluster.host_with(&[gyre_artifacts::probes::MARKING], &[NAMESPACE], &["--parent-fields", "all"]);
+    let fields = json!({ "metadata": { "labels": { "size": "small" } } });
+    cluster.apply(&guest("Marking", NAMESPACE, "it", json!({ "fields": fields })).to_string());
+    cluster.reason(NAMESPACE, "marking", "it", "Ready", "MarksRemoved");
+    cluster.eventually("the Event", || cluster.events(NAMESPACE, "it", "MarksRemoved").pop());
+    let problems = || host.metric("gyre_plugin_problems_total", &["\"MarksRemoved\""]);
+    let label = |round: &str| {
+        cluster.kubectl(&["label", "marking", "it", "-n", NAMESPACE, "--overwrite", &format!("round={round}")]);
+    };
+    for round in ["one", "two"] {
+        cluster.settled(&host);
+        let live = cluster.get(NAMESPACE, "marking", "it").unwrap();
+        let ready = condition(&live, "Ready").unwrap();
+        assert_eq!((&ready["reason"], &live["metadata"]["labels"]["size"]), (&json!("MarksRemoved"), &json!("small")));
+        assert!(ready["message"].as_str().unwrap().contains("fields.gyre.dev/marking"), "{ready}");
+        let before = problems();
+        label(round);
+        cluster.eventually("the next report", || (problems() > before).then_some(()));
+    }
+    webhook.decide(Decision::Allow);
+    label("three");
+    let live = cluster.ready(NAMESPACE, "marking", "it");
+    assert!(live["metadata"]["annotations"].get("fields.gyre.dev/marking").is_some(), "{live}");
 }

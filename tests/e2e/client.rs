@@ -42,6 +42,13 @@ pub(crate) struct Client {
     kinds: Mutex<Vec<ServedKind>>,
 }
 
+/// Whether server-side apply takes over the fields of other managers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Force {
+    Yes,
+    No,
+}
+
 /// An answer of the API server.
 struct Answer {
     status: StatusCode,
@@ -88,9 +95,15 @@ impl Client {
     /// Applies manifests (YAML or JSON, several documents) on the server's side, as the field
     /// manager `kubectl`.
     pub(crate) fn apply(&self, manifests: &str) -> anyhow::Result<()> {
+        self.apply_as("kubectl", Force::No, manifests)
+    }
+
+    /// As [`Client::apply`], as another field manager, with or without force.
+    pub(crate) fn apply_as(&self, manager: &str, force: Force, manifests: &str) -> anyhow::Result<()> {
+        let is_forced = force == Force::Yes;
         for object in objects(manifests)? {
             let path = self.path_of(&object, Some(()))?;
-            let uri = format!("{path}?fieldManager=kubectl&fieldValidation=Strict&force=false");
+            let uri = format!("{path}?fieldManager={manager}&fieldValidation=Strict&force={is_forced}");
             let body = ("application/apply-patch+yaml", object.to_string());
             self.succeed(Method::PATCH, &uri, Some(body))?;
         }

@@ -71,7 +71,7 @@ fn a_child_takes_one_request_to_create_and_is_prepared_for_applies_at_its_first_
     assert_eq!(requests_for(&cluster.requests(mark), &children), ["patch configmaps 200"]);
 }
 
-fn deployment(name: &str, more: Value) -> Value {
+pub(crate) fn deployment(name: &str, more: Value) -> Value {
     let mut deployment = json!({
         "apiVersion": "apps/v1", "kind": "Deployment", "metadata": { "name": name },
         "spec": {

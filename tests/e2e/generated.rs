@@ -3,19 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::process::Command;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use gyre_controlplane::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, GYRE, Host};
+use crate::harness::{Cluster, Folder, Host, PATIENCE};
+use crate::shadow::{compared_of, gyre, patched};
+use crate::traces::Collector;
 
 const KEYS: [&str; 7] = ["ca.crt", "ca.key", "password", "password.scram", "tls.crt", "tls.key", "url"];
 
-type Values = BTreeMap<String, String>;
+pub(crate) type Values = BTreeMap<String, String>;
 
-fn database(namespace: &str, epoch: u64) -> String {
+pub(crate) fn database(namespace: &str, epoch: u64) -> String {
     json!({
         "apiVersion": "db.gyre.dev/v1alpha1",
         "kind": "Database",
@@ -34,7 +36,8 @@ fn running(cluster: &Cluster, namespace: &str, host: &Host) {
     cluster.settled(host);
 }
 
-fn values(cluster: &Cluster, namespace: &str) -> Values {
+/// The values of the Secret.
+pub(crate) fn values(cluster: &Cluster, namespace: &str) -> Values {
     let secret = cluster.get(namespace, "secret", "orders").expect("a Secret");
     let decode = |text: &Value| String::from_utf8(STANDARD.decode(text.as_str().unwrap()).unwrap()).unwrap();
     secret["data"].as_object().unwrap().iter().map(|(key, value)| (key.clone(), decode(value))).collect()
@@ -115,54 +118,86 @@ fn values_are_made_once_and_followed_and_nothing_is_written_when_nothing_differs
 #[test]
 fn no_generated_value_leaves_its_secret() {
     const NAMESPACE: &str = "generated-hidden";
+    const LEVELS: &str = "info,gyre=trace,kube=trace,hyper=trace,tower=trace";
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     cluster.install_crds(&[gyre_artifacts::DATABASE]);
-    let host =
-        start(&cluster, NAMESPACE, &["--record-secrets", "--log-level", "info,gyre=trace,kube=trace,hyper=trace,tower=trace"]);
+    let folder = Folder::new();
+    // Another connection string, so that the report about the shadow is about the Secret.
+    let component = fs::read(gyre_artifacts::DATABASE).expect("a plugin");
+    let shadow = folder.put("shadow.wasm", patched(&component, "?sslmode=verify-full", "?sslmode=verify-part"));
+    let collector = Collector::new();
+    let endpoint = format!("http://{}", collector.address);
+    let arguments = ["--record-secrets", "--log-level", LEVELS, "--shadow", &shadow, "--otlp-endpoint", &endpoint];
+    let mut host = start(&cluster, NAMESPACE, &arguments);
     cluster.apply(&database(NAMESPACE, 0));
     running(&cluster, NAMESPACE, &host);
+    let first = values(&cluster, NAMESPACE);
     edit(&cluster, NAMESPACE, "tls.key", None);
     cluster.eventually("the key", || values(&cluster, NAMESPACE).contains_key("tls.key").then_some(()));
     running(&cluster, NAMESPACE, &host);
+    compared_of(&cluster, &host, Some("database"), 1, |report| report["changing"] == 1);
 
-    let folder = Folder::new();
-    let file = format!("{}/calls.jsonl", folder.path());
-    let run = |arguments: &[&str]| {
-        let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-    };
+    let run = |arguments: &[&str]| gyre(arguments).1;
+    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
     let from = host.url();
-    run(&["record", "database", "--from", &from, "--to", &file, "--all", "--calls", "1", "--secrets"]);
-    let kubeconfig = cluster.kubeconfig().display().to_string();
-    let live = ["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE];
-    let parent = folder.put("database.json", database(NAMESPACE, 1));
-    let mut texts = vec![
-        ("recording", fs::read_to_string(&file).expect("a recording")),
-        ("replay", run(&["replay", gyre_artifacts::DATABASE, &file])),
-        ("diff", run(&[&["diff", gyre_artifacts::DATABASE, "--secrets"], &live[..]].concat())),
-        ("render", run(&[&["render", gyre_artifacts::DATABASE, "--from-cluster", "--secrets"], &live[..]].concat())),
-        (
-            "render of a change",
-            run(&[&["render", gyre_artifacts::DATABASE, "--from-cluster", "--secrets", "-f", &parent], &live[..]].concat()),
-        ),
-        ("log", host.log()),
-        ("metrics", host.http("/metrics").1),
-        ("state", host.http("/debug/state").1),
-    ];
-    for kind in ["database", "statefulset", "service", "event"] {
-        texts.push((kind, serde_json::to_string(&cluster.list(NAMESPACE, kind)).unwrap()));
+    for (recording, replay, secrets) in
+        [("recording", "replay", None), ("recording with secrets", "replay with secrets", Some("--secrets"))]
+    {
+        let file = format!("{}/{recording}.jsonl", folder.path());
+        let record = ["record", "database", "--from", &from, "--to", &file, "--all", "--calls", "1"];
+        run(&record.into_iter().chain(secrets).collect::<Vec<_>>());
+        texts.insert(recording, fs::read_to_string(&file).expect("a recording"));
+        texts.insert(replay, run(&["replay", gyre_artifacts::DATABASE, &file]));
     }
-    for (place, text) in &texts {
-        assert!(text.len() > 2, "{place} is empty");
-        for (key, value) in values(&cluster, NAMESPACE) {
-            for form in forms(&value) {
-                assert!(!text.contains(&form), "{key} is in the {place}, as {form}");
-            }
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    let live = ["--kubeconfig", &kubeconfig, "--namespace", NAMESPACE, "--secrets"];
+    let parent = folder.put("database.json", database(NAMESPACE, 1));
+    let render = [&["render", gyre_artifacts::DATABASE, "--from-cluster"], &live[..]].concat();
+    texts.insert("diff", run(&[&["diff", gyre_artifacts::DATABASE], &live[..]].concat()));
+    texts.insert("render", run(&render));
+    texts.insert("render of a change", run(&[&render[..], &["-f", &parent]].concat()));
+    texts.insert("status", run(&["status", "--from", &from]));
+    texts.insert("status in JSON", run(&["status", "--from", &from, "-o", "json"]));
+    texts.insert("shadow", run(&["shadow", "--from", &from]));
+    for path in ["/healthz?verbose", "/readyz?verbose", "/metrics", "/debug/state", "/debug/shadow?mount=database"] {
+        texts.insert(path, host.http(path).1);
+    }
+    for kind in ["database", "statefulset", "service", "event"] {
+        texts.insert(kind, serde_json::to_string(&cluster.list(NAMESPACE, kind)).unwrap());
+    }
+    // The host sends the last traces before it ends.
+    host.process.signal(Signal::Terminate).unwrap();
+    host.process.wait(PATIENCE).unwrap().expect("it ends");
+    texts.insert("traces", collector.text());
+    texts.insert("log", host.log());
+    for values in [first, values(&cluster, NAMESPACE)] {
+        texts.iter().for_each(|(place, text)| assert_no_values(place, text, &values));
+    }
+    let placeholder = STANDARD.encode("gyre-generated:");
+    let placeholder = placeholder.as_str();
+    for (place, expected) in [
+        ("recording with secrets", placeholder),
+        ("replay", ": 1 identical, 0 differ"),
+        ("replay with secrets", ": 1 identical, 0 differ"),
+        ("render of a change", placeholder),
+        ("render of a change", "# kind: Secret\n"),
+        ("status", "Running"),
+        ("shadow", "update     Secret generated-hidden/orders"),
+        ("/debug/shadow?mount=database", "\"kind\": \"Secret\""),
+        ("traces", "reconcile"),
+    ] {
+        assert!(texts[place].contains(expected), "{expected:?} is not in the {place}: {}", texts[place]);
+    }
+}
+
+/// Fails if a text has one of these values, or a part of one.
+pub(crate) fn assert_no_values(place: &str, text: &str, values: &Values) {
+    assert!(text.len() > 2, "the {place} is empty");
+    for (key, value) in values {
+        for form in forms(value) {
+            assert!(!text.contains(&form), "{key} is in the {place}, as {form}");
         }
     }
-    assert!(texts[4].1.contains(&STANDARD.encode("gyre-generated:")), "a preview shows placeholders: {}", texts[4].1);
-    assert!(texts[4].1.contains("# kind: Secret\n"), "nobody applies placeholders: {}", texts[4].1);
-    assert!(texts[0].1.contains(&STANDARD.encode("gyre-generated:")), "the plugin reads placeholders");
 }
 
 /// A value, its parts, and these in base64 from each of the three offsets.

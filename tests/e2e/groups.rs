@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use gyre_controlplane::AuditEvent;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, Folder, Host, condition};
+use crate::harness::{Cluster, Folder, Host, condition, tenants};
 
-const GROUPS: &str = "parentgroups.gyre.dev";
-const CLAIMS: &str = "addressclaims.tenants.gyre.dev";
-const BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.io";
+pub(crate) const GROUPS: &str = "parentgroups.gyre.dev";
+pub(crate) const CLAIMS: &str = "addressclaims.tenants.gyre.dev";
+pub(crate) const BINDINGS: &str = "clusterrolebindings.rbac.authorization.k8s.io";
 
 fn host(cluster: &Cluster, folder: &Folder, home: &str, mount: &str) -> Host {
     let plugin = gyre_artifacts::TENANTS;
@@ -17,7 +17,7 @@ fn host(cluster: &Cluster, folder: &Folder, home: &str, mount: &str) -> Host {
     cluster.host_with(&[], &[], &["--config", &config, "--name", home, "--home-namespace", home])
 }
 
-fn claim(namespace: &str, name: &str, pool: &str) -> Value {
+pub(crate) fn claim(namespace: &str, name: &str, pool: &str) -> Value {
     json!({
         "apiVersion": "tenants.gyre.dev/v1", "kind": "AddressClaim",
         "metadata": { "name": name, "namespace": namespace },
@@ -44,6 +44,7 @@ fn is_ready(object: &Value, reason: &str) -> bool {
 fn each_claim_of_a_pool_gets_another_address_and_keeps_it() {
     let [one, two] = ["groups-one", "groups-two"];
     let Some(cluster) = Cluster::for_test("groups-addresses", &[one, two]) else { return };
+    let _tenants = tenants();
     cluster.install_crds(&[gyre_artifacts::TENANTS]);
     let folder = Folder::new();
     let mount = "reconciler: addresses, settings: {pools: {edge: 192.0.2.0/27}}";
@@ -111,6 +112,7 @@ fn each_claim_of_a_pool_gets_another_address_and_keeps_it() {
 fn a_binding_follows_the_namespaces_of_its_team() {
     let [one, two] = ["team-one", "team-two"];
     let Some(cluster) = Cluster::for_test("groups-teams", &[one, two]) else { return };
+    let _tenants = tenants();
     cluster.install_crds(&[gyre_artifacts::TENANTS]);
     let folder = Folder::new();
     let host = host(&cluster, &folder, one, "reconciler: teams, selector: e2e=teams");

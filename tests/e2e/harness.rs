@@ -11,7 +11,7 @@ use gyre_controlplane::{AuditEvent, Guarded, Mark};
 use parking_lot::{Mutex, MutexGuard};
 use serde_json::{Value, json};
 
-use crate::client::Client;
+use crate::client::{Client, Force};
 use crate::counted::Counted;
 use crate::network::Link;
 use crate::plane::{Plane, Server};
@@ -248,6 +248,28 @@ impl Cluster {
         self.apply(&json!({ "apiVersion": "v1", "kind": "List", "items": objects }).to_string());
     }
 
+    /// Applies an object on the server's side as another field manager, such as that of Argo CD.
+    ///
+    /// # Errors
+    ///
+    /// Also if other managers own a field with another value, and the apply is not forced.
+    pub(crate) fn apply_as(&self, manager: &str, force: Force, object: &Value) -> anyhow::Result<()> {
+        self.client().apply_as(manager, force, &object.to_string())
+    }
+
+    /// Applies an object on the client's side: kubectl patches the fields that differ, and keeps
+    /// the object in the annotation `last-applied-configuration`.
+    pub(crate) fn apply_on_client(&self, object: &Value) {
+        let folder = Folder::new();
+        self.kubectl(&["apply", "-f", &folder.put("object.json", object.to_string())]);
+    }
+
+    /// Sets the replicas of an object through its subresource, as an autoscaler does.
+    pub(crate) fn scale(&self, namespace: &str, kind: &str, name: &str, replicas: u32) {
+        let patch = json!({ "spec": { "replicas": replicas } });
+        self.client().patch(namespace, kind, name, "/scale", &patch).expect("scaled");
+    }
+
     /// Annotates an object: a change that most plugins make nothing of.
     pub(crate) fn touch(&self, namespace: &str, kind: &str, name: &str, value: &str) {
         let patch = json!({ "metadata": { "annotations": { "touched": value } } });
@@ -391,6 +413,15 @@ impl Cluster {
         audit.matching(since, |event| event.user == user && event.verb != "watch").expect("the audit log parses")
     }
 
+    /// Returns the verb and the name of each write of this test's hosts to an object of a resource
+    /// since a mark, without writes to subresources and those that the API server refused.
+    pub(crate) fn successful_writes(&self, since: Mark, resource: &str) -> Vec<String> {
+        let requests = self.requests(since);
+        let of_resource = requests.iter().filter(|event| event.resource == resource && event.subresource.is_empty());
+        let writes = of_resource.filter(|event| event.is_write() && event.succeeded());
+        writes.map(|event| format!("{} {}", event.verb, event.name)).collect()
+    }
+
     /// The watches that this test's hosts opened since a mark, and their ends.
     pub(crate) fn watches(&self, since: Mark) -> Vec<AuditEvent> {
         self.plane.audit_barrier().expect("an audit log");
@@ -474,6 +505,13 @@ pub(crate) fn websites() -> MutexGuard<'static, ()> {
     WEBSITES.lock()
 }
 
+/// Held by tests whose hosts mount reconcilers of the plugin `tenants`: the groups of a reconciler
+/// are cluster-scoped, so hosts that mount the same one would share them.
+pub(crate) fn tenants() -> MutexGuard<'static, ()> {
+    static TENANTS: Mutex<()> = Mutex::new(());
+    TENANTS.lock()
+}
+
 fn user(test: &str) -> String {
     format!("gyre-host-{test}")
 }
@@ -535,7 +573,8 @@ impl Host {
     /// As [`Host::http`], with header lines, each of which ends in CRLF.
     pub(crate) fn http_with(&self, path: &str, headers: &str) -> (String, String) {
         let mut stream = TcpStream::connect(&self.address).expect("the host listens");
-        write!(stream, "GET {path} HTTP/1.0\r\nHost: gyre\r\n{headers}\r\n").expect("sent");
+        // Some paths are served only to clients that name an address.
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: {}\r\n{headers}\r\n", self.address).expect("sent");
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("an answer");
         let (head, body) = answer.split_once("\r\n\r\n").expect("head and body");

@@ -81,7 +81,10 @@ fn a_warning_that_a_case_does_not_expect_stands_before_the_difference() {
     assert_eq!(code, Some(1), "{said}");
     let (_, after) = said.split_once("FAILED   foreign").unwrap_or_else(|| panic!("{said}"));
     let first = after.lines().nth(1).unwrap_or_default().trim_start();
-    assert!(first.starts_with("event      Echo default/hello: Warning ForeignObject: Job.v1.batch default/hello exists"), "{said}");
+    assert!(
+        first.starts_with("event      Echo default/hello: Warning ForeignObject: Job.v1.batch default/hello exists"),
+        "{said}"
+    );
 }
 
 #[test]

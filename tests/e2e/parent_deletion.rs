@@ -8,7 +8,7 @@ use crate::harness::{Cluster, Folder};
 
 const GYRE: &str = env!("CARGO_BIN_EXE_gyre");
 
-fn job(namespace: &str, name: &str, ttl: &str) -> Value {
+pub(crate) fn job(namespace: &str, name: &str, ttl: &str) -> Value {
     let container = json!({ "name": "main", "image": "busybox:1.37", "command": ["true"] });
     json!({
         "apiVersion": "batch/v1", "kind": "Job",
@@ -18,7 +18,7 @@ fn job(namespace: &str, name: &str, ttl: &str) -> Value {
 }
 
 /// Sets the status of a Job that ended at this time.
-fn finish(cluster: &Cluster, namespace: &str, name: &str, at: &str) {
+pub(crate) fn finish(cluster: &Cluster, namespace: &str, name: &str, at: &str) {
     let condition = |kind: &str| json!({ "type": kind, "status": "True", "lastTransitionTime": at });
     let conditions = [condition("SuccessCriteriaMet"), condition("Complete")];
     let status = json!({ "startTime": at, "completionTime": at, "conditions": conditions });

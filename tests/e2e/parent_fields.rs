@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Cluster, Folder, GYRE, Host};
 
-const DIGEST: &str = "reloader.gyre.dev/digest";
+pub(crate) const DIGEST: &str = "reloader.gyre.dev/digest";
 const RELOAD: &str = "reloader.gyre.dev/reload";
 const MARK: &str = "fields.gyre.dev/reloader-deployments";
 
-fn deployment(namespace: &str) -> Value {
+pub(crate) fn deployment(namespace: &str) -> Value {
     let settings = json!([{ "configMapRef": { "name": "settings" } }]);
     let container = json!({ "name": "web", "image": "nginx:1.29", "envFrom": settings });
     json!({
@@ -25,7 +25,7 @@ fn deployment(namespace: &str) -> Value {
     })
 }
 
-fn settings(namespace: &str, language: &str) -> Value {
+pub(crate) fn settings(namespace: &str, language: &str) -> Value {
     json!({
         "apiVersion": "v1", "kind": "ConfigMap",
         "metadata": { "name": "settings", "namespace": namespace },

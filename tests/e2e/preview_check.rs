@@ -33,8 +33,10 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 17] = [
+const NOT_PREVIEWED: [(&str, &str); 22] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
+    ("applied-child", "others take fields over, edit them and give them up while the host works"),
+    ("applied-parent", "others take fields over, edit them and give them up while the host works"),
     ("attacker", "its calls fail or write the time, and are made again and again"),
     ("bare-child", "a link answers the host's requests, and render knows no link"),
     ("bare-parent", "a link answers the host's requests, and render knows no link"),
@@ -48,8 +50,11 @@ const NOT_PREVIEWED: [(&str, &str); 17] = [
     ("replicate", "a host adds to the list of a parent's children, and render does not tell of lists"),
     ("restless", "a plan is told at its end, and there is none"),
     ("sayings", "its calls fail, and are tried again and again while objects are added"),
+    ("scaled-child", "others take fields over while the host works"),
+    ("scaled-parent", "others take fields over while the host works"),
     ("stripped", "a webhook removes the marks of children, and render knows no webhooks"),
     ("unlisted", "a host writes lists of children that are missing, and render does not tell of lists"),
+    ("unmarked", "a webhook removes the mark of a parent's fields, and render knows no webhooks"),
     ("unwritable", "a host that cannot write its inventory adds no finalizers, and render has no inventory to write"),
 ];
 
@@ -128,6 +133,9 @@ impl PreviewCheck {
             if WITH_VALUE.contains(argument) {
                 command.push(own(argument));
                 command.extend(given.next().copied().map(own));
+            } else if *argument == "--shadow" {
+                // It writes nothing.
+                given.next();
             } else if ["--adopt", "--delete-parents"].contains(argument) || argument.ends_with(".wasm") {
                 command.push(own(argument));
             }
@@ -312,12 +320,18 @@ fn named((resource, namespace, name): &Object) -> String {
     format!("{resource} {namespace}/{name}")
 }
 
-/// Returns the first action on each object in the test's namespaces, without events and the
-/// inventory.
+/// Returns whether an object of this name belongs to the deployment: it is the inventory, or the
+/// Secret with the key of digests, which render does not have.
+fn is_of_deployment(name: &str) -> bool {
+    ["-inventory", "-digests"].iter().any(|suffix| name.ends_with(suffix))
+}
+
+/// Returns the first action on each object in the test's namespaces, without events and objects of
+/// the deployment.
 fn first(test: &str, steps: impl Iterator<Item = Step>) -> BTreeMap<Object, String> {
     let mut first = BTreeMap::new();
-    for step in steps.filter(|step| step.verb != "event" && is_of(test, &step.namespace) && !step.name.ends_with("-inventory"))
-    {
+    let is_compared = |step: &Step| step.verb != "event" && is_of(test, &step.namespace) && !is_of_deployment(&step.name);
+    for step in steps.filter(is_compared) {
         first.entry((step.resource, step.namespace, step.name)).or_insert(step.verb);
     }
     first

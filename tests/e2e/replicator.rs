@@ -8,7 +8,7 @@ use crate::harness::{Cluster, Folder, GYRE};
 
 const TO: &str = "replicator.gyre.dev/to";
 
-fn secret(namespace: &str, to: Option<&str>, token: &str) -> Value {
+pub(crate) fn secret(namespace: &str, to: Option<&str>, token: &str) -> Value {
     let annotations = to.map(|to| json!({ TO: to })).unwrap_or_default();
     json!({
         "apiVersion": "v1", "kind": "Secret",

@@ -13,26 +13,41 @@ use crate::metrics::{echos, problems};
 const CONFIG: &str = "gyre.yaml";
 const SECRET: &str = "correct horse battery staple";
 
-fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
+pub(crate) fn gyre(arguments: &[&str]) -> (Option<i32>, String) {
     let output = Command::new(GYRE).args(arguments).output().expect("gyre runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     (output.status.code(), said)
 }
 
-fn report(host: &Host) -> Value {
-    let (_, said) = gyre(&["shadow", "--from", &host.url(), "-o", "json"]);
+fn report(host: &Host, mount: Option<&str>) -> Value {
+    let from = host.url();
+    let arguments: Vec<&str> = ["shadow"].into_iter().chain(mount).chain(["--from", &from, "-o", "json"]).collect();
+    let (_, said) = gyre(&arguments);
     serde_json::from_str(&said).unwrap_or_else(|_| json!({ "said": said }))
 }
 
 fn compared(cluster: &Cluster, host: &Host, parents: usize, is_expected: impl Fn(&Value) -> bool) -> Value {
+    compared_of(cluster, host, None, parents, is_expected)
+}
+
+/// Waits until the shadow of a mount was compared about all parents; returns the report. The mount
+/// need not be named if no other one has a shadow.
+pub(crate) fn compared_of(
+    cluster: &Cluster,
+    host: &Host,
+    mount: Option<&str>,
+    parents: usize,
+    is_expected: impl Fn(&Value) -> bool,
+) -> Value {
     let mut last = Value::Null;
+    let of_mount = mount.map(|mount| format!("plugin=\"{mount}\"")).unwrap_or_default();
     // Comparisons have a low priority. The report is long, so the metrics are polled first.
     let calls = || host.metric("gyre_shadow_calls_total", &[]);
     cluster.eventually_after("all parents to be compared", calls, || {
-        if host.metric("gyre_shadow_parents", &["state=\"compared\""]) != parents as f64 {
+        if host.metric("gyre_shadow_parents", &["state=\"compared\"", &of_mount]) != parents as f64 {
             return None;
         }
-        last = report(host);
+        last = report(host, mount);
         eprintln!("{}", last.get("summary").unwrap_or(&last));
         let is_done = last["parents"] == parents && last["compared"] == parents && last["waiting"] == 0;
         (is_done && is_expected(&last)).then(|| last.clone())
@@ -44,7 +59,7 @@ fn host(cluster: &Cluster, folder: &Folder, config: &str) -> Host {
     cluster.host_with(&[], &[], &["--config", &path])
 }
 
-fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
+pub(crate) fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     let path = folder.put("after.yaml", config);
     let kubeconfig = cluster.kubeconfig().display().to_string();
     let arguments = ["diff", "--config", &path, "--kubeconfig", &kubeconfig, "-o", "json"];
@@ -52,7 +67,7 @@ fn diff(cluster: &Cluster, folder: &Folder, config: &str) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
 }
 
-fn changes(said: &Value) -> BTreeSet<[String; 4]> {
+pub(crate) fn changes(said: &Value) -> BTreeSet<[String; 4]> {
     let changes = said["changes"].as_array().unwrap_or_else(|| panic!("{said}"));
     let text = |change: &Value, field: &str| change[field].as_str().unwrap_or_default().to_owned();
     changes.iter().map(|change| ["verb", "kind", "name", "parent"].map(|field| text(change, field))).collect()
@@ -74,7 +89,7 @@ fn assert_agree(host: &Host, shadow: &str, report: &Value, diff: &Value) {
     assert_eq!(host.metric("gyre_shadow_changes", &[&shadow]), changes(report).len() as f64);
 }
 
-fn writes(cluster: &Cluster, since: Mark) -> Vec<String> {
+pub(crate) fn writes(cluster: &Cluster, since: Mark) -> Vec<String> {
     let requests = cluster.requests(since);
     let describe = |event: &AuditEvent| format!("{} {} {}", event.verb, event.resource, event.name);
     requests.iter().filter(|event| event.is_write()).map(describe).collect()
@@ -282,7 +297,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
     for (end, reason) in [("panic", "Trapped"), ("spin", "DeadlineExceeded")] {
         folder.put(CONFIG, config(json!({ "end": end })));
         let shadowed = cluster.eventually("the quarantine of the shadow", || {
-            let report = report(&host);
+            let report = report(&host, None);
             eprintln!("{}", report["summary"]);
             (report["quarantine"] == reason).then_some(report)
         });
@@ -306,7 +321,7 @@ fn a_shadow_that_fails_panics_or_spins_does_its_mount_no_harm() {
 }
 
 /// Returns a component with another text of the same length in each place of this one.
-fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
+pub(crate) fn patched(component: &[u8], from: &str, to: &str) -> Vec<u8> {
     assert_eq!(from.len(), to.len());
     let mut patched = component.to_vec();
     let places: Vec<usize> = (0..component.len()).filter(|at| component[*at..].starts_with(from.as_bytes())).collect();

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use crate::harness::{Cluster, PATIENCE};
 
 /// A minimal OpenTelemetry collector, which stores the requests.
-struct Collector {
-    address: SocketAddr,
+pub(crate) struct Collector {
+    pub(crate) address: SocketAddr,
     requests: Arc<Mutex<Vec<(String, Value)>>>,
 }
 
 impl Collector {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
@@ -29,6 +29,11 @@ impl Collector {
             }
         });
         Self { address, requests }
+    }
+
+    /// Returns the bodies of all requests.
+    pub(crate) fn text(&self) -> String {
+        self.requests.lock().iter().map(|(_, body)| body.to_string()).collect()
     }
 
     fn got(&self) -> (Vec<String>, Vec<Value>) {

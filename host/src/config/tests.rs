@@ -45,6 +45,7 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     fs::copy(gyre_artifacts::ECHO, plugins.join("echo.wasm")).unwrap();
     for (name, plugin) in [
         ("choosy", gyre_artifacts::probes::CHOOSY),
+        ("tenants", gyre_artifacts::TENANTS),
         ("twofold", gyre_artifacts::probes::TWOFOLD),
         ("website", gyre_artifacts::WEBSITE),
         ("worldwide", gyre_artifacts::probes::WORLDWIDE),

@@ -1,5 +1,5 @@
-//! Sets the fields of its parent that `spec.fields` has. The manifest declares labels, annotations
-//! and `spec.note`.
+//! Sets the fields of its parent that `spec.fields` has. The manifest declares labels, annotations,
+//! `spec.note` and `spec.replicas`.
 //!
 //! With `spec.wait`, it returns no fields and leaves the children: the fields stay as they are.
 
@@ -21,7 +21,11 @@ impl Reconciler for Marking {
     type Settings = NoSettings;
 
     fn manifest() -> Manifest {
-        gyre_guests::probe("Marking").sets("/metadata/labels").sets("/metadata/annotations").sets("/spec/note")
+        gyre_guests::probe("Marking")
+            .sets("/metadata/labels")
+            .sets("/metadata/annotations")
+            .sets("/spec/note")
+            .sets("/spec/replicas")
     }
 
     fn reconcile(parent: &Self::Parent, _: &NoSettings, _: &Cluster) -> Result<Plan> {

@@ -4,3 +4,4 @@ mod churn;
 mod kinds;
 mod locks;
 mod tasks;
+mod webhooks;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use gyre_core::generated::{DigestKey, GENERATED_ANNOTATION, Live, shown};
 use gyre_core::object::GroupVersionKind;
-use gyre_devcluster::faults::Plan;
+use gyre_devcluster::faults::{Fault, Plan, Requests, Rule};
 use gyre_devcluster::random::Random;
 use gyre_devcluster::store::Resource;
 use gyre_engine::leadership::claim::Claim;
@@ -28,6 +28,21 @@ const DAY: Duration = Duration::from_secs(86_400);
 const VALUES: usize = 7;
 /// The passwords that people choose, in base64.
 const CHOSEN: [&str; 2] = ["Y2hvc2VuIDE=", "Y2hvc2VuIDI="];
+
+/// The delay of all events of Secrets in [`late_secrets`].
+const LATE: Duration = Duration::from_secs(30);
+
+/// The longest time until the caches have followed a few events that are late.
+const FOLLOWED: Duration = Duration::from_secs(600);
+
+/// `chosen by hand`, in base64.
+const BY_HAND: &str = "Y2hvc2VuIGJ5IGhhbmQ=";
+
+/// `postgresql://other:chosen by hand@db-0.default.svc:5432/other?sslmode=verify-full`, in base64.
+const URL_BY_HAND: &str = concat!(
+    "cG9zdGdyZXNxbDovL290aGVyOmNob3NlbiBieSBoYW5kQGRiLTAuZGVmYXVsdC5zdmM6NTQzMi9vdGhlcj9zc2xt",
+    "b2RlPXZlcmlmeS1mdWxs",
+);
 
 /// A Database, whose Secret people change, too.
 #[derive(Clone, Default)]
@@ -53,7 +68,18 @@ pub(crate) fn secret() -> Name {
 }
 
 pub(crate) fn database(epoch: u64) -> Action {
-    Action::Put(parent(), json!({ "spec": { "name": "app", "passwordEpoch": epoch } }))
+    database_of("app", epoch)
+}
+
+fn database_of(name: &str, epoch: u64) -> Action {
+    Action::Put(parent(), json!({ "spec": { "name": name, "passwordEpoch": epoch } }))
+}
+
+/// Caches of Secrets are behind, and all others are not.
+fn late_secrets() -> Plan {
+    let requests = Requests { verbs: vec!["watch".to_owned()], resource: "secrets".to_owned(), ..Requests::default() };
+    let rules = vec![Rule { requests, faults: vec![(Fault::EventDelayed, 1.0)] }];
+    Plan { rules, event_delay: LATE..=LATE, ..Plan::default() }
 }
 
 /// People change or remove a value of the Secret.
@@ -196,6 +222,39 @@ fn of_two_hosts_that_both_create_a_secret_one_wins_and_the_values_stay() {
 #[test]
 fn values_survive_a_restore_from_yesterdays_backup() {
     restored_from_a_backup("values and a restore", 8, &Database::default());
+}
+
+/// A person edits the Secret, and at once the plugin asks for another text. The host decides by the
+/// Secret as it was before.
+#[test]
+fn an_edit_that_the_cache_does_not_show_yet_is_not_overwritten() {
+    // Until the first apply, the Secret is as the POST has created it.
+    for applies in [0, 1] {
+        simulate(async {
+            let world = started(0, late_secrets()).await;
+            let host = world.host(&plugins());
+            sleep(FOLLOWED).await;
+            for epoch in 0..=applies {
+                world.people.act(&database(epoch)).await;
+                assert!(world.rest(FOLLOWED).await);
+            }
+            assert_eq!(values(&world).await.len(), 7);
+            let mark = world.record.len();
+            world.people.act(&Action::Edit(secret(), json!({ "data": { "password": BY_HAND } }))).await;
+            world.people.act(&database_of("other", applies)).await;
+            sleep(LATE / 10).await;
+            let attempts = world.record.inspect(|sent| {
+                let about_it = sent[mark..].iter().filter(|sent| sent.path().ends_with("/secrets/db-0"));
+                about_it.count()
+            });
+            assert!(attempts > 0, "after {applies} applies, the host has not tried before it knew of the edit");
+            assert_eq!(values(&world).await["password"], BY_HAND, "after {applies} applies, it is overwritten");
+            assert!(world.rest(FOLLOWED).await);
+            let after = values(&world).await;
+            assert_eq!((&after["password"], &after["url"]), (&json!(BY_HAND), &json!(URL_BY_HAND)), "after {applies} applies");
+            host.kill().await;
+        });
+    }
 }
 
 /// The certificate is valid for 90 days, and renewed when 30 are left. Most of the time passes

@@ -18,10 +18,10 @@ use gyre_sim::{Action, Cascade, World, simulate, touched};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
+use crate::copies::Replicator;
 use crate::faults::QUIET;
 use crate::groups::{MIB, Tenants, config_maps, grown_group, is_of_group, member, readiness};
 use crate::hostile_plugin::LONGER_THAN_A_RECHECK;
-use crate::copies::Replicator;
 use crate::parent_fields::Marking;
 use crate::seeds::{Tried, try_each};
 use crate::subjects::{Subject as _, started};

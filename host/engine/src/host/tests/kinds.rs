@@ -22,7 +22,7 @@ pub(super) const GROUP: &str = "x.test";
 /// Writes into the status how it sees `it`, an object of the kind Other.
 struct Looking;
 
-fn kind(kind: &str) -> types::GroupVersionKind {
+pub(super) fn kind(kind: &str) -> types::GroupVersionKind {
     types::GroupVersionKind { group: GROUP.to_owned(), version: "v1".to_owned(), kind: kind.to_owned() }
 }
 
@@ -97,7 +97,7 @@ impl World {
     }
 }
 
-fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
+pub(super) fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObject> {
     let (group, version, plural) = match kind {
         "CustomResourceDefinition" => ("apiextensions.k8s.io", "v1", "customresourcedefinitions".to_owned()),
         kind => (GROUP, "v1", format!("{}s", kind.to_lowercase())),
@@ -109,7 +109,7 @@ fn api(client: &Client, kind: &str, namespace: Option<&str>) -> Api<DynamicObjec
     }
 }
 
-async fn define(client: &Client, kind: &str, scope: &str, subresources: Value) {
+pub(super) async fn define(client: &Client, kind: &str, scope: &str, subresources: Value) {
     let plural = format!("{}s", kind.to_lowercase());
     let schema = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let definition = json!({
@@ -133,7 +133,7 @@ async fn undefine(client: &Client, kind: &str) {
     api(client, "CustomResourceDefinition", None).delete(&name, &DeleteParams::default()).await.unwrap();
 }
 
-async fn create(client: &Client, kind: &str, namespace: Option<&str>) {
+pub(super) async fn create(client: &Client, kind: &str, namespace: Option<&str>) {
     let object = json!({ "apiVersion": format!("{GROUP}/v1"), "kind": kind, "metadata": { "name": "it" } });
     let object = serde_json::from_value(object).unwrap();
     api(client, kind, namespace).create(&PostParams::default(), &object).await.unwrap();
