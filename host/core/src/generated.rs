@@ -22,7 +22,7 @@ mod template;
 mod validate;
 
 pub use self::decide::{Action, CertificateFacts, Decision, Inspect, Live, Reuse, decide};
-pub use self::digest::{DigestKey, KEY, PLACEHOLDER_PREFIX};
+pub use self::digest::{DigestKey, KEY, PLACEHOLDER_PREFIX, is_placeholder};
 pub use self::issuers::{Issuers, State};
 pub use self::record::{GENERATED_ANNOTATION, Record};
 pub use self::request::{

@@ -45,9 +45,14 @@ impl StepInputs {
             parent: parent.to_owned(),
         }
     }
+
+    /// The inputs of fields that are set in a parent: the digest of the fields, and the parent.
+    pub fn of_parent_fields(digest: &str, parent: &Value) -> Self {
+        Self { verb: "parent-fields", desired: Some(digest.to_owned()), existing: (None, None), parent: fingerprint(parent) }
+    }
 }
 
-/// The refused steps of a parent, by child.
+/// The refused steps of a parent, by child. Fields of the parent are one with the parent in its place.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedSteps(BTreeMap<ObjectRef, RefusedStep>);
 

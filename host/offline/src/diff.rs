@@ -28,6 +28,8 @@ const PLANNED: &[RefusalReason] = &[
     RefusalReason::ForeignObject,
     RefusalReason::ChildListFull,
     RefusalReason::PrerequisiteRefused,
+    RefusalReason::ValueNotMade,
+    RefusalReason::InvalidMemberStatus,
 ];
 const APPLIED: &[RefusalReason] = &[
     RefusalReason::Conflict,
@@ -51,6 +53,7 @@ const FAILURES: &[&str] = &[
     "TooManyConditions",
     "TooManyEvents",
     "TooManyReads",
+    "GroupTooLarge",
     "InvalidOutput",
     "LogFlood",
     "ClusterNotAllowed",

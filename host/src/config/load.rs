@@ -395,12 +395,11 @@ impl<'a> Loader<'a> {
     /// Reports a mount that is restricted to namespaces, but whose parents have none.
     fn check_scope(&mut self, spec: &MountSpec, manifest: &Manifest, namespaces: &Namespaces) {
         let (Namespaces::Only(names), Some(Scope::Cluster)) = (namespaces, parent_scope(manifest)) else { return };
-        let what = format!(
-            "the mount is restricted to {}, but {}, the parent kind of the plugin {}, is cluster-scoped",
-            list(names),
-            manifest.parent,
-            manifest.name
-        );
+        let cause = match &manifest.members {
+            Some(_) => format!("the plugin {} groups parents, and groups are cluster-scoped", manifest.name),
+            None => format!("{}, the parent kind of the plugin {}, is cluster-scoped", manifest.parent, manifest.name),
+        };
+        let what = format!("the mount is restricted to {}, but {cause}", list(names));
         let remedy = "mount it for all namespaces: leave out the key namespaces (here and under defaults) and the flag \
                       --namespace; selector restricts the parents, and grants.writeNamespaces the children";
         self.problems.add(spec.source.part.place(), what, remedy);
@@ -483,7 +482,7 @@ impl<'a> Loader<'a> {
                 Clash::Status => undo("status"),
                 Clash::Groups => (
                     format!("{other} groups parents under the same name of a reconciler: they would share their groups"),
-                    "give the reconciler of one of them another name, or remove one of them",
+                    "remove one of them, or mount a plugin whose reconciler has another name",
                 ),
             };
             self.problems.add(mount.spec.source.part.place(), what, remedy);

@@ -36,7 +36,9 @@ pub fn skip(object: &Map<String, Value>, conflicts: &[Conflict]) -> Option<Skipp
 fn is_mark(field: &str) -> bool {
     let is_below = |parent: &str| {
         let rest = field.strip_prefix(parent);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(".gyre.dev/"))
+        rest.is_some_and(|rest| {
+            rest.is_empty() || [".gyre.dev/", ".fields.gyre.dev/"].iter().any(|mark| rest.starts_with(mark))
+        })
     };
     field.starts_with(".metadata.ownerReferences") || is_below(".metadata.labels") || is_below(".metadata.annotations")
 }

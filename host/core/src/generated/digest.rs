@@ -12,6 +12,17 @@ pub const PLACEHOLDER_PREFIX: &str = "gyre-generated:";
 /// The key of `data` in the Secret that holds the key of digests.
 pub const KEY: &str = "key";
 
+/// The hexadecimal digits of a digest.
+const DIGITS: usize = 32;
+
+/// Returns whether a value is a placeholder, with its digest or without one. It says nothing of the
+/// value in whose place it is.
+pub fn is_placeholder(value: &[u8]) -> bool {
+    let is_digit = |byte: &u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let digest = value.strip_prefix(PLACEHOLDER_PREFIX.as_bytes());
+    digest.is_some_and(|digest| matches!(digest.len(), 0 | DIGITS) && digest.iter().all(is_digit))
+}
+
 /// The key of digests. Without it, nobody can test guesses of a value against its digest.
 #[derive(Clone, PartialEq, Eq)]
 pub struct DigestKey([u8; 32]);

@@ -358,6 +358,13 @@ proptest! {
     }
 
     #[test]
+    fn placeholders_are_known_from_other_values(key in any::<[u8; 32]>(), value in any::<Vec<u8>>()) {
+        prop_assert!(is_placeholder(DigestKey::new(key).placeholder("here", "it", "password", &value).as_bytes()));
+        prop_assert!(!is_placeholder(&value));
+        prop_assert!(!is_placeholder(&[PLACEHOLDER_PREFIX.as_bytes(), &value, b"G"].concat()));
+    }
+
+    #[test]
     fn placeholders_are_equal_for_equal_values_in_the_same_place_alone(
         first in ("[ab]{1,2}", "[ab]{1,2}", "[ab]{1,2}", prop::collection::vec(0_u8..2, 0..3)),
         second in ("[ab]{1,2}", "[ab]{1,2}", "[ab]{1,2}", prop::collection::vec(0_u8..2, 0..3)),

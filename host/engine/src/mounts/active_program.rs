@@ -154,6 +154,12 @@ impl ActiveProgram {
         }
     }
 
+    /// Returns whether the plugin is called about a parent: not about a group without members, or
+    /// whose members the mount does not select.
+    pub(crate) fn is_callable(&self, object: &Object) -> bool {
+        self.selects(object) && self.members.as_ref().is_none_or(|members| members.has_group(object.name()))
+    }
+
     /// Returns the objects that users write: the parents, or the members of their groups.
     pub(crate) fn users_objects(&self) -> &View {
         self.members.as_ref().map_or(&self.parents, |members| &members.view)

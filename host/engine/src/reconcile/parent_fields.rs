@@ -9,6 +9,7 @@ use gyre_core::outcome::Changed;
 use gyre_core::parent_fields::{Decision, Fields, Input, decide, mark};
 use gyre_core::plan::{AcceptedForm, Refusal, RefusalReason};
 use gyre_core::queue::RECHECK;
+use gyre_core::refused::{Denial, StepInputs};
 use gyre_core::response::Response;
 use kube::core::Status;
 use serde_json::{Map, Value};
@@ -62,11 +63,21 @@ impl Run<'_> {
         match decision {
             Decision::Keep => {}
             Decision::Refuse(refusal) => self.report.refusals.add(refusal),
-            Decision::Apply(fields) => self.apply_fields(&parent, &fields, &mark).await,
+            Decision::Apply(fields) => {
+                let inputs = StepInputs::of_parent_fields(&fields.digest, &live);
+                let now = self.context.services.queue.now();
+                match self.state.refused.held(&parent, &inputs, now) {
+                    Some((held_for, Denial::Refusal(refusal))) => {
+                        self.report.refusals.add(refusal.clone());
+                        self.report.requeue_after(held_for);
+                    }
+                    _ => self.apply_fields(&parent, &fields, &mark, inputs).await,
+                }
+            }
         }
     }
 
-    async fn apply_fields(&mut self, parent: &ObjectRef, fields: &Fields, mark: &str) {
+    async fn apply_fields(&mut self, parent: &ObjectRef, fields: &Fields, mark: &str, inputs: StepInputs) {
         let mut object = Cow::Borrowed(&fields.object);
         let mut skipped = Vec::new();
         let answer = loop {
@@ -80,9 +91,10 @@ impl Run<'_> {
                     skipped.extend(conflicts);
                     object = Cow::Owned(rest);
                 }
-                None => return self.refuse_fields(parent, &status),
+                None => return self.refuse_fields(parent, &status, inputs),
             }
         };
+        self.state.refused.forget(parent);
         if !skipped.is_empty() {
             let message = format!(
                 "{parent} keeps fields that other field managers own, and that the plugin sets otherwise: {}",
@@ -112,7 +124,7 @@ impl Run<'_> {
         }
     }
 
-    fn refuse_fields(&mut self, parent: &ObjectRef, status: &Status) {
+    fn refuse_fields(&mut self, parent: &ObjectRef, status: &Status, inputs: StepInputs) {
         if is_gone(status) {
             // Its watch reports soon that the parent is gone.
             return self.fail(&kube::Error::Api(Box::new(status.clone())));
@@ -125,8 +137,10 @@ impl Run<'_> {
                     }
                     _ => format!("the fields that the plugin sets of its parent are refused: {message}"),
                 };
-                self.report.refusals.add(Refusal { child: None, reason, message });
-                self.report.requeue_after(RECHECK);
+                let refusal = Refusal { child: None, reason, message };
+                let (denial, now) = (Denial::Refusal(refusal.clone()), self.context.services.queue.now());
+                self.report.requeue_after(self.state.refused.record(parent, inputs, denial, None, now).unwrap_or(RECHECK));
+                self.report.refusals.add(refusal);
             }
             Err(problem) => self.report.fail(problem),
         }

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use aho_corasick::{AhoCorasick, MatchKind};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use gyre_core::generated::LAST_APPLIED;
+use gyre_core::generated::{LAST_APPLIED, is_placeholder};
 use gyre_core::object::GroupVersionKind;
 use gyre_sandbox::{Bytes, Digest};
 use serde::de::IgnoredAny;
@@ -108,7 +108,9 @@ impl Redactor {
         let mut values: BTreeSet<Vec<u8>> = BTreeSet::new();
         strings::replace(text, |path, string| {
             match path {
-                [Step::Key(field), Step::Key(_)] if field == "data" => values.extend(STANDARD.decode(string)),
+                [Step::Key(field), Step::Key(_)] if field == "data" => {
+                    values.extend(STANDARD.decode(string).ok().filter(|value| !is_placeholder(value)));
+                }
                 [Step::Key(field), Step::Key(_)] if field == "stringData" => values.extend([string.as_bytes().to_vec()]),
                 _ => {}
             }
@@ -196,7 +198,8 @@ impl Redactor {
         let replaced = strings::replace(text, |path, string| match path {
             [Step::Key(field), Step::Key(_)] if is_secret && field == "data" => {
                 let value = STANDARD.decode(string).unwrap_or_else(|_| string.as_bytes().to_vec());
-                Some(STANDARD.encode(key.placeholder(&value)))
+                // The repeated call needs the digest.
+                (!is_placeholder(&value)).then(|| STANDARD.encode(key.placeholder(&value)))
             }
             [Step::Key(field), Step::Key(_)] if is_secret && field == "stringData" => Some(key.placeholder(string.as_bytes())),
             [metadata, annotations, annotation]

@@ -39,7 +39,7 @@ impl Version {
 impl Report {
     pub(crate) fn of(mount: &str, shadow: &Shadow) -> Self {
         let Shadow { mounted, program, active, since, .. } = shadow;
-        let parents = mounted.parents.list(None).iter().filter(|parent| mounted.selects(parent)).count();
+        let parents = mounted.parents.list(None).iter().filter(|parent| mounted.is_callable(parent)).count();
         let comparisons = shadow.comparisons();
         let moment = comparisons.moment();
         let (counts, late, differing) = (comparisons.counts().clone(), comparisons.late(), comparisons.differing());

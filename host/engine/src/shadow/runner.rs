@@ -87,7 +87,7 @@ impl Shadow {
         // Only the leader compares; a new leader calls its plugin about all parents.
         if mount.leads() == Lead::Yes {
             let parents = self.mounted.parents.list(None);
-            parents.iter().filter(|parent| self.mounted.selects(parent)).for_each(|parent| self.add(&parent.key()));
+            parents.iter().filter(|parent| self.mounted.is_callable(parent)).for_each(|parent| self.add(&parent.key()));
         }
         let mut held_in_a_row = 0;
         loop {
@@ -166,7 +166,7 @@ impl Shadow {
     }
 
     fn pair(&self, active: &Arc<ActiveProgram>, key: &ObjectKey, mount: &Mount, services: &HostServices) -> Candidate {
-        let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.selects(parent));
+        let parent = self.mounted.parents.get(key).filter(|parent| self.mounted.is_callable(parent));
         let Some(parent) = parent else { return Candidate::Nothing };
         let has_finalizer = finalizers::has_finalizer(&parent, &self.mounted.program.manifest().name);
         let ask = match parent.is_deleting() {

@@ -10,7 +10,7 @@ use gyre_devcluster::random::Random;
 use gyre_engine::leadership::claim::Claim;
 use gyre_engine::program::{Policy, Program};
 use gyre_sim::kinds::{self, Name};
-use gyre_sim::{Action, Plugins, World, simulate};
+use gyre_sim::{Action, Plugins, Sent, World, simulate};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -232,6 +232,28 @@ fn a_field_that_somebody_else_owns_is_refused_with_all_others_or_skipped_alone()
             assert_eq!(host.writes(), writes, "the host writes although nothing changes");
         });
     }
+}
+
+/// A status that somebody else writes causes a call, but the fields would be refused again.
+#[test]
+fn refused_fields_are_not_requested_again_when_a_status_changes() {
+    simulate(async {
+        let world = started(0, Plan::default()).await;
+        world.people.act(&wants(1)).await;
+        world.people.act(&Action::Edit(one(), json!({ "metadata": { "labels": { "size": "mine" } } }))).await;
+        let _host = world.host(&plugins());
+        world.rest(QUIET).await;
+        let before = world.record.len();
+        world.people.act(&Action::EditStatus(one(), json!({ "status": { "conditions": [] } }))).await;
+        world.rest(QUIET).await;
+        let count = |end: &str| {
+            let is_about_it = |sent: &&Sent| sent.is_write() && sent.path().ends_with(end);
+            world.record.inspect(|sent| sent[before..].iter().filter(is_about_it).count())
+        };
+        assert_eq!((count("/markings/one"), count("/markings/one/status")), (0, 1));
+        let object = world.people.get(&one()).await.unwrap();
+        assert_eq!(ready(&object), ("False", "Conflict"));
+    });
 }
 
 /// A person and the plugin want different values of one field.
