@@ -1,10 +1,11 @@
 //! Creates children by POST, which fails if the name is taken, so no foreign object is merged into.
 
 use gyre_core::answer::is_denied_by_admission;
+use gyre_core::object::ObjectRef;
 use gyre_core::outcome::{Problem, ProblemKind};
 use gyre_core::plan::{self, Desired, Existing, Input, Refusal, RefusalReason, marks_removed};
 use kube::api::PostParams;
-use kube::core::{Request, Status};
+use kube::core::Request;
 use kube::{Api, Client};
 use serde::Serialize;
 
@@ -23,6 +24,13 @@ impl Applier<'_> {
         {
             return Ok(StepResult::RefusedFor(held_for, namespace_terminates(child)));
         }
+        // Values are costly to make: not for a name that somebody else has taken.
+        if !desired.generated.is_empty()
+            && self.refused.contains(child)
+            && let Some(live) = self.look_up(child).await?
+        {
+            return self.on_existing(desired, input, live).await;
+        }
         let view = self.views.get(&child.kind);
         let epoch = view.and_then(|view| view.write_epoch(namespace));
         let object = match self.body(desired, None).await? {
@@ -34,7 +42,11 @@ impl Applier<'_> {
             Ok(answer) => answer,
             // A 409 alone could be a quota that changed meanwhile, or a webhook's.
             Err(kube::Error::Api(status)) if status.is_already_exists() && !is_denied_by_admission(&status.message) => {
-                return self.on_existing(desired, input, &status).await;
+                let Some(live) = self.look_up(child).await? else {
+                    let message = format!("{child}: {}, but it does not exist any more", status.message);
+                    return Err(Problem::new(ProblemKind::Stale, message));
+                };
+                return self.on_existing(desired, input, live).await;
             }
             Err(kube::Error::Api(status)) => {
                 let is_terminating = problem_kind(&status) == ProblemKind::NamespaceTerminating;
@@ -69,19 +81,18 @@ impl Applier<'_> {
         Ok(StepResult::Wrote)
     }
 
+    /// Returns the object that has the name of a child, of any owner.
+    async fn look_up(&self, child: &ObjectRef) -> Result<Option<Received>, Problem> {
+        match answered(self.api(child)?.get(&child.key.name)).await {
+            Ok(live) => Ok(Some(live)),
+            Err(kube::Error::Api(gone)) if is_gone(&gone) => Ok(None),
+            Err(error) => Err(problem(&error, child)),
+        }
+    }
+
     /// Handles another host's object, this one's if the answer was lost, or a foreign one.
-    async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, status: &Status) -> Result<StepResult, Problem> {
+    async fn on_existing(&mut self, desired: &Desired, input: &Input<'_>, live: Received) -> Result<StepResult, Problem> {
         let child = &desired.child;
-        let live = match answered(self.api(child)?.get(&child.key.name)).await {
-            Ok(live) => live,
-            Err(kube::Error::Api(gone)) if is_gone(&gone) => {
-                return Err(Problem::new(
-                    ProblemKind::Stale,
-                    format!("{child}: {}, but it does not exist any more", status.message),
-                ));
-            }
-            Err(error) => return Err(problem(&error, child)),
-        };
         let (object, live) = parsed(live, child)?;
         let unmarked = self.refused.unmarked(child);
         match plan::on_existing(input, desired, &live, unmarked, |uid| self.parents.exists(uid)) {
