@@ -241,7 +241,7 @@ fn argo_cd_keeps_the_field_of_a_child_that_it_applies_and_a_few_edits_are_revert
     parent.wait_for_conflict(&[".data.a", ARGO_CD]);
     parent.assert_a_call_changes_nothing(&host, "secrets");
     assert_eq!(child()["data"]["a"], theirs);
-    cluster.apply_as(ARGO_CD, Force::No, &manifest(json!({}))).expect("applied");
+    cluster.apply_as(ARGO_CD, Force::No, &manifest(json!({ "b": theirs }))).expect("applied");
     becomes(ours);
     cluster.ready(NAMESPACE, "verbatim", "it");
 

@@ -32,23 +32,28 @@ pub struct StepInputs {
     existing: (Option<String>, Option<String>),
     /// The [`fingerprint`] of the parent: a user who removes a cause may edit the parent to say so.
     parent: String,
+    /// Identifies the plugin and the keys of its mount, such as the policy about conflicts.
+    program: u64,
 }
 
 impl StepInputs {
-    /// The inputs of `step`: the cached object with the child's name, of any owner, and the
-    /// [`fingerprint`] of the parent.
-    pub fn of(step: &Step, cached: Option<&Value>, parent: &str) -> Self {
+    /// The inputs of `step`: the cached object with the child's name, of any owner, the
+    /// [`fingerprint`] of the parent, and the program that is mounted.
+    pub fn of(step: &Step, cached: Option<&Value>, parent: &str, program: u64) -> Self {
         Self {
             verb: step.verb(),
             desired: step.desired().map(|desired| desired.digest.clone()),
             existing: (step.uid().map(str::to_owned), cached.map(fingerprint)),
             parent: parent.to_owned(),
+            program,
         }
     }
 
-    /// The inputs of fields that are set in a parent: the digest of the fields, and the parent.
-    pub fn of_parent_fields(digest: &str, parent: &Value) -> Self {
-        Self { verb: "parent-fields", desired: Some(digest.to_owned()), existing: (None, None), parent: fingerprint(parent) }
+    /// The inputs of fields that are set in a parent: the digest of the fields, the parent, and the
+    /// program that is mounted.
+    pub fn of_parent_fields(digest: &str, parent: &Value, program: u64) -> Self {
+        let desired = Some(digest.to_owned());
+        Self { verb: "parent-fields", desired, existing: (None, None), parent: fingerprint(parent), program }
     }
 }
 
@@ -157,6 +162,7 @@ mod tests {
         Child,
         StatusOfChild,
         Parent,
+        Program,
         Sibling,
     }
 
@@ -166,6 +172,7 @@ mod tests {
             1 => Just(Event::Child),
             3 => Just(Event::StatusOfChild),
             1 => Just(Event::Parent),
+            1 => Just(Event::Program),
             6 => Just(Event::Sibling),
         ];
         proptest::collection::vec((0_u64..200, event), 1..60)
@@ -178,7 +185,7 @@ mod tests {
         ) {
             let reason = if is_unmarked { RefusalReason::MarksRemoved } else { RefusalReason::Conflict };
             let (mut refused, mut now) = (RefusedSteps::default(), Time::default());
-            let (mut desired, mut text, mut version, mut parent) = (0, 0, 0, 0_u64);
+            let (mut desired, mut text, mut version, mut parent, mut program) = (0, 0, 0, 0_u64, 0);
             let mut last: Option<(Time, bool)> = None;
             for (seconds, event) in events {
                 now = now + Duration::from_secs(seconds);
@@ -187,12 +194,13 @@ mod tests {
                     Event::Desired => { desired += 1; true }
                     Event::Child => { text += 1; !is_unmarked }
                     Event::Parent => { parent += 1; !is_unmarked }
+                    Event::Program => { program += 1; !is_unmarked }
                     Event::StatusOfChild | Event::Sibling => false,
                 };
                 last = last.map(|(at, before)| (at, before || is_changed));
                 let may_be_attempted = last.is_none_or(|(at, is_changed)| is_changed || now.saturating_since(at) >= RECHECK);
                 let step = apply(desired);
-                let inputs = StepInputs::of(&step, Some(&cached(text, version)), &parent.to_string());
+                let inputs = StepInputs::of(&step, Some(&cached(text, version)), &parent.to_string(), program);
                 match refused.held(&child(), &inputs, now).map(|(held_for, _)| held_for) {
                     Some(held_for) => {
                         prop_assert!(!may_be_attempted);
@@ -211,7 +219,7 @@ mod tests {
     #[test]
     fn problems_that_may_pass_are_not_held() {
         let step = Step::Delete { child: child(), uid: "uid".to_owned(), propagation: Propagation::Background };
-        let inputs = || StepInputs::of(&step, None, "");
+        let inputs = || StepInputs::of(&step, None, "", 0);
         for (kind, is_held) in [
             (ProblemKind::Invalid, true),
             (ProblemKind::Forbidden, false),
@@ -228,7 +236,7 @@ mod tests {
     #[test]
     fn a_step_that_is_no_longer_planned_is_forgotten() {
         let mut refused = RefusedSteps::default();
-        let inputs = || StepInputs::of(&apply(0), None, "");
+        let inputs = || StepInputs::of(&apply(0), None, "", 0);
         refused.record(&child(), inputs(), refusal(RefusalReason::MarksRemoved), Some("uid"), Time::default());
         assert_eq!(refused.unmarked(&child()), Some("uid"));
         let other = ObjectRef { key: ObjectKey::new(Some("default"), "other"), ..child() };

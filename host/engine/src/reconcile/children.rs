@@ -41,7 +41,7 @@ impl Run<'_> {
 
     /// Returns whether a creation will be attempted, if the plan is executed with the same `now`.
     fn will_create(&self, plan: &Plan, now: Time) -> bool {
-        let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active));
+        let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active), self.active.id);
         let mut creations = plan.steps.iter().filter(|step| matches!(step, Step::Create { .. }));
         creations.any(|step| inputs.held(step, &self.state.refused, now).is_none())
     }
@@ -149,7 +149,7 @@ impl Run<'_> {
         if let Some(waiting) = waiting.first() {
             self.report.wait(waiting.message.clone());
         }
-        let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active));
+        let inputs = InputObjects::new(&self.observed.views, self.observed.shown_parent(self.active), self.active.id);
         let mut applier = Applier {
             client: &self.active.client,
             metrics: &self.context.services.metrics,

@@ -64,7 +64,7 @@ impl Run<'_> {
             Decision::Keep => {}
             Decision::Refuse(refusal) => self.report.refusals.add(refusal),
             Decision::Apply(fields) => {
-                let inputs = StepInputs::of_parent_fields(&fields.digest, &live);
+                let inputs = StepInputs::of_parent_fields(&fields.digest, &live, self.active.id);
                 let now = self.context.services.queue.now();
                 match self.state.refused.held(&parent, &inputs, now) {
                     Some((held_for, Denial::Refusal(refusal))) => {

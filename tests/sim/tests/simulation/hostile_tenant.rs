@@ -170,7 +170,7 @@ fn a_field_that_somebody_keeps_changing_costs_few_requests_for_each_change() {
 fn a_mark_of_fields_that_somebody_forges_is_removed_once() {
     simulate(async {
         let (world, mut marking) = started(&MARKING, 0, Plan::default()).await;
-        let forged = json!({ "metadata": { "annotations": { mark("marking"): "forged" } }, "spec": {} });
+        let forged = json!({ "metadata": { "annotations": { mark("marking"): "forged" } }, "spec": { "wait": false } });
         world.people.act(&Action::Put(parent_fields::one(), forged)).await;
         let host = world.host(&marking.plugins());
         world.rest(QUIET).await;

@@ -58,7 +58,11 @@ fn fields(size: u64) -> Option<Value> {
 
 /// Returns the object of people, without the fields of the plugin.
 fn sized(size: u64) -> Value {
-    let spec = fields(size).map_or_else(|| json!({}), |fields| json!({ "fields": fields }));
+    // With a field of their own, `spec` stays when the plugin's are withdrawn.
+    let mut spec = json!({ "wait": false });
+    if let Some(fields) = fields(size) {
+        spec["fields"] = fields;
+    }
     json!({ "spec": spec })
 }
 

@@ -12,7 +12,7 @@ use gyre_sim::{Action, Host, Plugins, World, simulate};
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use crate::faults::{QUIET, any_fault};
+use crate::faults::{QUIET, any_fault, late_caches};
 use crate::restores::UNTIL_NOTICED;
 use crate::seeds::{Tried, try_each, try_seeds};
 
@@ -75,7 +75,9 @@ impl Hosts {
 pub(crate) fn under_faults(name: &str, seeds: u64, hosts: Hosts, subject: &impl Subject) {
     try_seeds(name, seeds, |seed| {
         simulate(async {
-            let (world, mut subject) = started(subject, seed, any_fault(seed)).await;
+            // A host that hears of no change undoes what another one writes, at once: then no time passes.
+            let plan = if hosts == Hosts::AtOnce { late_caches() } else { any_fault(seed) };
+            let (world, mut subject) = started(subject, seed, plan).await;
             let plugins = subject.plugins();
             let mut random = Random::new(seed);
             let count = if hosts == Hosts::One { 1 } else { 2 };

@@ -18,14 +18,15 @@ use crate::cluster::view::View;
 pub(crate) struct InputObjects<'a> {
     views: &'a BTreeMap<GroupVersionKind, Arc<View>>,
     parent: SharedObject,
+    program: u64,
     /// Set once it is needed.
     parent_fingerprint: OnceLock<String>,
 }
 
 impl<'a> InputObjects<'a> {
-    /// `parent` is the parent without the host's list.
-    pub(crate) fn new(views: &'a BTreeMap<GroupVersionKind, Arc<View>>, parent: SharedObject) -> Self {
-        Self { views, parent, parent_fingerprint: OnceLock::new() }
+    /// `parent` is the parent without the host's list, and `program` the active program.
+    pub(crate) fn new(views: &'a BTreeMap<GroupVersionKind, Arc<View>>, parent: SharedObject, program: u64) -> Self {
+        Self { views, parent, program, parent_fingerprint: OnceLock::new() }
     }
 
     /// Returns why the step would be refused again; `None` if it must be carried out.
@@ -49,6 +50,7 @@ impl<'a> InputObjects<'a> {
     pub(super) fn of(&self, step: &Step, cached: Option<&Object>) -> StepInputs {
         let value = |object: &Object| serde_json::from_str::<Value>(object.json()).ok();
         let fingerprint = || plan::fingerprint(&value(&self.parent).unwrap_or_default());
-        StepInputs::of(step, cached.and_then(value).as_ref(), self.parent_fingerprint.get_or_init(fingerprint))
+        let parent = self.parent_fingerprint.get_or_init(fingerprint);
+        StepInputs::of(step, cached.and_then(value).as_ref(), parent, self.program)
     }
 }
