@@ -258,6 +258,8 @@ fn a_shadow_of_each_example_says_what_would_differ_and_writes_nothing() {
     if let Some(mark) = mark {
         assert_eq!(writes(cluster, mark), [""; 0]);
     }
+    drop(host);
+    let host = examples.host();
     examples.end(host);
 }
 

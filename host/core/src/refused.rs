@@ -57,7 +57,8 @@ impl StepInputs {
     }
 }
 
-/// The refused steps of a parent, by child. Fields of the parent are one with the parent in its place.
+/// The refused steps of a parent, by child. Fields of the parent are a step of which the parent
+/// itself is the child.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedSteps(BTreeMap<ObjectRef, RefusedStep>);
 

@@ -75,7 +75,8 @@ impl Hosts {
 pub(crate) fn under_faults(name: &str, seeds: u64, hosts: Hosts, subject: &impl Subject) {
     try_seeds(name, seeds, |seed| {
         simulate(async {
-            // A host that hears of no change undoes what another one writes, at once: then no time passes.
+            // A host that hears of no change undoes what another one writes at once, and no time
+            // would pass.
             let plan = if hosts == Hosts::AtOnce { late_caches() } else { any_fault(seed) };
             let (world, mut subject) = started(subject, seed, plan).await;
             let plugins = subject.plugins();
