@@ -67,12 +67,7 @@ const LANGUAGES: [Language; 4] = [
     Language { name: "Rust", file: "Cargo.toml", build: rust::build, build_variant: None },
     Language { name: "Go", file: "go.mod", build: go::build, build_variant: None },
     Language { name: "TypeScript", file: typescript::PROJECT, build: typescript::build, build_variant: None },
-    Language {
-        name: "Python",
-        file: python::PROJECT,
-        build: python::build,
-        build_variant: Some(python::build_variant),
-    },
+    Language { name: "Python", file: python::PROJECT, build: python::build, build_variant: Some(python::build_variant) },
 ];
 
 #[derive(Debug, Args)]

@@ -90,7 +90,10 @@ fn other_builds(mount: &MountArguments, programs: &[Program], files: &[PathBuf])
         let plugins: Vec<Plugin> = open(&sandbox, file)?.iter().collect();
         if !plugins.iter().any(is_checked) {
             let names = list(plugins.iter().map(|plugin| &plugin.manifest().name));
-            bail!("--other-build {}: it is a build of {names}, which is not checked: name another build of a plugin that is", file.display());
+            bail!(
+                "--other-build {}: it is a build of {names}, which is not checked: name another build of a plugin that is",
+                file.display()
+            );
         }
         builds.extend(plugins);
     }
