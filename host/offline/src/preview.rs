@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use crate::host_run::HostRun;
 use crate::live::{self, Copies, LiveCluster, PreviousChildKinds, unread};
 use crate::plan::{Subject, Verb};
+use crate::selection::is_child_of;
 use crate::simulation::{Simulation, simulate};
 
 /// The most copies. A created child may exist in the cluster without having been copied. If it
@@ -73,7 +74,10 @@ pub fn preview(
     let Copies { objects: mut copied, absent, mut remarks, lacks_parents } = copies;
     let generated: Vec<&Value> =
         copied.iter().map(|(_, object)| object).filter(|object| live::record(object).is_some()).collect();
-    let digest_key = if generated.is_empty() { None } else { threads.block_on(live::digest_key(&client, &generated))? };
+    // Several deployments in a cluster have keys of their own.
+    let own: Vec<&Value> = generated.iter().copied().filter(|secret| is_child_of(programs, secret)).collect();
+    let with_key = if own.is_empty() { &generated } else { &own };
+    let digest_key = if generated.is_empty() { None } else { threads.block_on(live::digest_key(&client, with_key))? };
     if digest_key.is_none() && !generated.is_empty() {
         remarks.push(
             "digests of generated values are others than in the cluster, because the Secret with their key could not be read"

@@ -42,6 +42,12 @@ fn is_within(program: &Program, object: &Value) -> bool {
     }
 }
 
+/// Returns whether an object is a child of a plugin, and where its mount is.
+pub(crate) fn is_child_of(programs: &[Program], object: &Value) -> bool {
+    let plugin = label(object, PLUGIN_LABEL);
+    programs.iter().any(|program| plugin == Some(program.manifest().name.as_str()) && is_within(program, object))
+}
+
 fn is_selected(program: &Program, object: &Value) -> bool {
     program.selector.matches(|name| label(object, name).map(Cow::Borrowed)) && !is_child(program, object)
 }
