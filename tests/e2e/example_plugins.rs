@@ -13,6 +13,7 @@ use crate::groups::{BINDINGS, CLAIMS, GROUPS, claim};
 use crate::harness::{Cluster, Folder, Host, tenants};
 use crate::parent_deletion::{finish, job};
 use crate::parent_fields::{DIGEST, deployment, settings};
+use crate::plane::Server;
 use crate::replicator::secret;
 use crate::shadow::{changes, compared_of, diff, gyre, patched, writes};
 
@@ -256,7 +257,9 @@ fn a_shadow_of_each_example_says_what_would_differ_and_writes_nothing() {
         assert_no_values(&format!("report about {mount}"), &report.to_string(), &generated);
     }
     if let Some(mark) = mark {
-        assert_eq!(writes(cluster, mark), [""; 0]);
+        let mut writes = writes(cluster, mark);
+        writes.retain(|write| !write.starts_with("update leases"));
+        assert_eq!(writes, [""; 0]);
     }
     drop(host);
     let host = examples.host();
@@ -279,7 +282,8 @@ fn calls_of_the_examples_write_nothing_when_nothing_differs() {
     drop(host);
     // Another host does not know what was written.
     let host = examples.host();
-    if let Some(mark) = mark {
+    // On a control plane, controllers change objects meanwhile.
+    if let Some(mark) = mark.filter(|_| Server::of_this_run() == Server::Devcluster) {
         // The inventory is of the mounts, and a Lease of the host.
         let is_of_host = |event: &AuditEvent| event.name.ends_with("-inventory") || event.resource == "leases";
         let is_counted = |event: &AuditEvent| event.is_write() && !is_of_host(event);

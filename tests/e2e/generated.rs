@@ -117,7 +117,7 @@ fn values_are_made_once_and_followed_and_nothing_is_written_when_nothing_differs
 
 #[test]
 fn no_generated_value_leaves_its_secret() {
-    const NAMESPACE: &str = "generated-hidden";
+    const NAMESPACE: &str = "hidden-values";
     const LEVELS: &str = "info,gyre=trace,kube=trace,hyper=trace,tower=trace";
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     cluster.install_crds(&[gyre_artifacts::DATABASE]);
@@ -182,7 +182,7 @@ fn no_generated_value_leaves_its_secret() {
         ("render of a change", placeholder),
         ("render of a change", "# kind: Secret\n"),
         ("status", "Running"),
-        ("shadow", "update     Secret generated-hidden/orders"),
+        ("shadow", "update     Secret hidden-values/orders"),
         ("/debug/shadow?mount=database", "\"kind\": \"Secret\""),
         ("traces", "reconcile"),
     ] {
@@ -219,7 +219,7 @@ fn forms(value: &str) -> Vec<String> {
 
 #[test]
 fn a_secret_that_somebody_created_first_is_not_taken_over() {
-    const NAMESPACE: &str = "generated-taken";
+    const NAMESPACE: &str = "taken-secret";
     let Some(cluster) = Cluster::for_test(NAMESPACE, &[NAMESPACE]) else { return };
     cluster.install_crds(&[gyre_artifacts::DATABASE]);
     let taken = json!({
