@@ -4,14 +4,14 @@
 //! A language whose tools are missing is left out, and named.
 
 use std::thread;
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use anyhow::{anyhow, ensure};
 use gyre_core::response::Response;
-use gyre_sandbox::{Input, Limits, Options, Plugin, Reuse, Sandbox};
+use gyre_sandbox::{Limits, Options, Plugin, Reuse, Sandbox};
 
 use crate::calls::Empty;
-use crate::languages::{LANGUAGES, build, parent_of};
+use crate::languages::{LANGUAGES, build, input, parent_of};
 use crate::line::Line;
 use crate::process;
 
@@ -74,6 +74,5 @@ fn call(calls: usize, plugin: &Plugin, parent: &str, limits: &Limits, expected: 
 }
 
 fn answer(plugin: &Plugin, parent: &str, limits: &Limits) -> anyhow::Result<Response> {
-    let input = Input { parent: parent.as_bytes(), members: &[], settings: b"{}", seed: "one", now: SystemTime::UNIX_EPOCH };
-    Ok(plugin.reconcile(&input, limits, Box::new(Empty)).result?)
+    Ok(plugin.reconcile(&input(parent), limits, Box::new(Empty)).result?)
 }

@@ -128,8 +128,13 @@ pub(crate) fn parent_of(plugin: &Plugin) -> Value {
     })
 }
 
+/// The input of a call about a parent.
+pub(crate) fn input(parent: &str) -> Input<'_> {
+    Input { parent: parent.as_bytes(), members: &[], settings: b"{}", seed: "one", now: SystemTime::UNIX_EPOCH }
+}
+
 fn time(plugin: &Plugin, parent: &str, limits: &Limits) -> anyhow::Result<Duration> {
-    let input = Input { parent: parent.as_bytes(), members: &[], settings: b"{}", seed: "one", now: SystemTime::UNIX_EPOCH };
+    let input = input(parent);
     let start = Instant::now();
     for _ in 0..CALLS {
         plugin.reconcile(&input, limits, Box::new(Empty)).result?;

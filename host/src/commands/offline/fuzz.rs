@@ -83,6 +83,9 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
 
 /// Opens other builds of the plugins.
 fn other_builds(mount: &MountArguments, programs: &[Program], files: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
     let sandbox = mount.code.sandbox()?;
     let is_checked = |plugin: &Plugin| programs.iter().any(|program| program.manifest().name == plugin.manifest().name);
     let mut builds = Vec::new();

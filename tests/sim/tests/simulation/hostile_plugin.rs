@@ -16,10 +16,7 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use crate::faults::QUIET;
-use crate::subjects::readiness_of;
-
-/// Longer than the 5 minutes after which the host tries again what was refused.
-pub(crate) const LONGER_THAN_A_RECHECK: Duration = Duration::from_secs(400);
+use crate::subjects::{RECHECKED, readiness_of};
 
 fn plugins() -> Plugins {
     Plugins::one(gyre_artifacts::probes::OVERREACHING)
@@ -82,7 +79,7 @@ fn a_plugin_that_copies_its_parents_gets_no_copies_of_copies() {
         first.kill().await;
         // Another host sees the copy before it knows of any parent.
         let _second = world.host(&plugins());
-        sleep(LONGER_THAN_A_RECHECK).await;
+        sleep(RECHECKED).await;
         let objects = world.people.list(kinds::OVERREACHING).await;
         let found: Vec<(&str, Option<&str>)> = objects
             .iter()
@@ -112,7 +109,7 @@ fn of_10_000_certificates_those_within_the_limit_are_made_and_only_once() {
         assert_eq!(ready["reason"], "InvalidChild", "{ready}");
         let refused = format!("{} children are refused for this reason", 10_000 - made.len());
         assert!(ready["message"].as_str().unwrap().starts_with(&refused), "{ready}");
-        sleep(LONGER_THAN_A_RECHECK).await;
+        sleep(RECHECKED).await;
         assert_eq!((secrets(&world).await, host.writes()), (made, writes));
     });
 }

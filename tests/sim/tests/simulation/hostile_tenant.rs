@@ -21,10 +21,9 @@ use tokio::time::{Instant, sleep};
 use crate::copies::Replicator;
 use crate::faults::QUIET;
 use crate::groups::{MIB, Tenants, config_maps, grown_group, is_of_group, member, readiness};
-use crate::hostile_plugin::LONGER_THAN_A_RECHECK;
 use crate::parent_fields::Marking;
 use crate::seeds::{Tried, try_each};
-use crate::subjects::{Subject as _, started};
+use crate::subjects::{RECHECKED, Subject as _, started};
 use crate::{copies, generated, groups, parent_fields};
 
 /// A parent whose fields are refused if people own one of them.
@@ -60,12 +59,12 @@ fn a_copy_is_no_parent_until_its_marks_are_removed_and_then_its_copies_are_not()
             let mut metadata = json!({ "labels": labels, "annotations": annotations });
             metadata["annotations"][copies::TO] = json!("default, team-b");
             world.people.act(&Action::Edit(secret("team-a"), json!({ "metadata": metadata }))).await;
-            sleep(LONGER_THAN_A_RECHECK).await;
+            sleep(RECHECKED).await;
             let expected: &[&str] = if is_parent { &["default", "team-a", "team-b"] } else { &["default", "team-a"] };
             assert_eq!(namespaces(&world).await, expected, "{metadata}");
             assert_eq!(world.people.get(&secret("default")).await.unwrap()["data"], before, "{metadata}");
             let writes = host.writes();
-            sleep(LONGER_THAN_A_RECHECK).await;
+            sleep(RECHECKED).await;
             assert_eq!(host.writes(), writes, "{metadata}: it does not come to rest");
         });
     }
@@ -93,7 +92,7 @@ fn a_secret_that_somebody_labels_as_a_copy_is_not_deleted_and_followed_again_wit
             };
             label(json!({ PLUGIN_LABEL: "replicator", OWNER_UID_LABEL: owner })).await;
             world.people.act(&copies::source("one", "team-a", 2)).await;
-            sleep(LONGER_THAN_A_RECHECK).await;
+            sleep(RECHECKED).await;
             assert_eq!(uid("one").await, before);
             assert_eq!(replicator.wrongs_at_rest(&world).await.len(), 1, "it is no parent, so its copy stays as it was");
             label(json!({ PLUGIN_LABEL: null, OWNER_UID_LABEL: null })).await;
@@ -155,7 +154,7 @@ fn a_field_that_somebody_keeps_changing_costs_few_requests_for_each_change() {
             world.people.act(&Action::Edit(parent_fields::one(), change.clone())).await;
             sleep(Duration::from_secs(1)).await;
         }
-        sleep(LONGER_THAN_A_RECHECK).await;
+        sleep(RECHECKED).await;
         let writes = world.record.inspect(|sent| {
             sent[before..].iter().filter(|sent| sent.is_write() && sent.path().contains("/markings/one")).count()
         });
@@ -176,7 +175,7 @@ fn a_mark_of_fields_that_somebody_forges_is_removed_once() {
         world.rest(QUIET).await;
         assert_eq!(marking.wrongs_at_rest(&world).await, [""; 0]);
         let writes = host.writes();
-        sleep(LONGER_THAN_A_RECHECK).await;
+        sleep(RECHECKED).await;
         assert_eq!(host.writes(), writes);
     });
 }
@@ -293,7 +292,7 @@ fn the_children_of_a_group_that_loses_all_members_at_once_are_held() {
             world.people.act(&Action::Delete(member(number), Cascade::Background)).await;
         }
         let _host = world.host(&plugins);
-        sleep(LONGER_THAN_A_RECHECK).await;
+        sleep(RECHECKED).await;
         let ready = readiness(&world).await;
         assert_eq!((config_maps(&world).await, &ready["reason"]), (MEMBERS, &json!("DeletionHeld")), "{ready}");
         for number in 0..MEMBERS {

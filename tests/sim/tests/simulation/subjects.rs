@@ -25,7 +25,7 @@ const PAUSE: u64 = 2_000;
 /// The time between two steps of a story.
 const STEP: Duration = Duration::from_secs(5);
 /// Longer than the interval of 5 minutes at which the host attempts refused steps again.
-const RECHECKED: Duration = Duration::from_secs(400);
+pub(crate) const RECHECKED: Duration = Duration::from_secs(400);
 
 /// A program and the people who use it. Its fields are what people did and what was seen, so a
 /// clone belongs to a backup.

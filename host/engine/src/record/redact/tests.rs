@@ -246,16 +246,13 @@ fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
         message: telling(),
         fields: vec![("secret".to_owned(), telling())],
     };
+    let condition =
+        || Condition { kind: "Ready".to_owned(), status: ConditionStatus::True, reason: "Told".to_owned(), message: telling() };
     let results = [
         ResultLine::Response(Response {
             children: Some(vec![Child::from(text(&copy)), Child::from(text(&secret))]),
             status: Some(text(&json!({ "seen": telling() }))),
-            conditions: vec![Condition {
-                kind: "Ready".to_owned(),
-                status: ConditionStatus::True,
-                reason: "Told".to_owned(),
-                message: telling(),
-            }],
+            conditions: vec![condition()],
             events: vec![Event { severity: Severity::Normal, reason: "Told".to_owned(), message: telling() }],
             requeue_after: None,
             parent: None,
@@ -263,12 +260,7 @@ fn an_answer_is_shown_without_the_values_of_the_secrets_in_it() {
             members: vec![MemberStatus {
                 member: ObjectKey::new(Some("default"), "a"),
                 status: Some(text(&json!({ "seen": telling() }))),
-                conditions: vec![Condition {
-                    kind: "Ready".to_owned(),
-                    status: ConditionStatus::True,
-                    reason: "Told".to_owned(),
-                    message: telling(),
-                }],
+                conditions: vec![condition()],
             }],
             done: false,
         }),
