@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
 
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "CONTRIBUTING.md",
     "README.md",
     "charts/gyre/README.md",
@@ -24,6 +24,7 @@ const DOCUMENTS: [&str; 18] = [
     "docs/go.md",
     "docs/operating.md",
     "docs/patterns.md",
+    "docs/releasing.md",
     "docs/security.md",
     "docs/testing.md",
     "docs/troubleshooting.md",
@@ -58,7 +59,7 @@ const HELD_DELETIONS: Evidence = Evidence::By(
 );
 
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 38] = [
+const COMMANDS: [(&[&str], Evidence); 39] = [
     (&["{{name}}.wasm"], AUTHOR),
     (&["gyre build"], AUTHOR),
     (&["gyre dev . "], AUTHOR),
@@ -75,6 +76,10 @@ const COMMANDS: [(&[&str], Evidence); 38] = [
     (
         &["cargo xtask test"],
         Evidence::By("tests/xtask/src/tidy.rs", "the_build_server_does_no_more_than_call_xtask", "exec cargo xtask test"),
+    ),
+    (
+        &["cargo xtask release"],
+        Evidence::By("tests/xtask/src/release.rs", "every_part_is_built_and_the_checksums_are_last", "Part::Checksums"),
     ),
     (&["kubectl exec", "holderIdentity", "/gyre record"], ASK_THE_LEADER),
     (&["kubectl exec", "holderIdentity", "/gyre shadow"], ASK_THE_LEADER),

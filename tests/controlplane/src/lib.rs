@@ -25,6 +25,7 @@
 //! | [`control_plane`] | one running control plane, started with [`options`] |
 //! | [`allocated`] | the number of bytes that a process has allocated |
 //! | [`audit`] | reads the audit log: who requested what, and when |
+//! | [`go_tools`] | builds other programs for tests with Go: actionlint, promtool |
 //! | [`guard`] | child processes that end when this process ends |
 //! | [`mod@skip`] | skips a test that cannot run here |
 //!
@@ -39,6 +40,7 @@ pub mod audit;
 mod certificates;
 mod components;
 pub mod control_plane;
+pub mod go_tools;
 pub mod guard;
 mod kubeconfig;
 mod module;

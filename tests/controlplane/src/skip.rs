@@ -32,16 +32,21 @@ pub fn required() -> Requirement {
     }
 }
 
+/// Returns the name of the test on this thread, or the place of the caller.
+#[track_caller]
+pub(crate) fn calling_test() -> String {
+    let location = Location::caller();
+    // The test runner names its threads after the tests, unless there is only one thread.
+    match std::thread::current().name() {
+        Some(name) if name != "main" => name.to_string(),
+        _ => format!("{}:{}", location.file(), location.line()),
+    }
+}
+
 /// Skips the calling test, which should return at once. Errors: [`Requirement::Required`].
 #[track_caller]
 pub fn skip(reason: &str) -> anyhow::Result<()> {
-    let location = Location::caller();
-    let thread = std::thread::current();
-    // The test runner names its threads after the tests, unless there is only one thread.
-    let test = match thread.name() {
-        Some(name) if name != "main" => name.to_string(),
-        _ => format!("{}:{}", location.file(), location.line()),
-    };
+    let test = calling_test();
     anyhow::ensure!(required() == Requirement::Optional, "{test} may not be skipped where CI=true: {reason}");
     let line = format!("SKIPPED: {test} ({})\n", reason.replace('\n', " "));
     print_uncaptured(&line);

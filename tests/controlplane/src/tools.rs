@@ -52,7 +52,7 @@ pub enum Origin {
 pub enum Error {
     /// There is no Go, or one that is too old.
     #[error(
-        "the control plane is built with Go, and {reason}; install Go, or set {ASSETS} to a folder with etcd, kube-apiserver and kubectl"
+        "it is built with Go, and {reason}; install Go, or, for the control plane, set {ASSETS} to a folder with etcd, kube-apiserver and kubectl"
     )]
     NoGo {
         /// The problem with Go on this machine.
@@ -78,7 +78,7 @@ pub enum Error {
     #[error("there is no place for a cache: set HOME or XDG_CACHE_HOME")]
     NoCache,
     /// `go.mod` lacks a version.
-    #[error("tests/controlplane/go.mod gives no version for {program}")]
+    #[error("go.mod gives no version for {program}")]
     Module {
         /// The name of the program.
         program: &'static str,
@@ -125,8 +125,8 @@ impl Tools {
         if let Some(tools) = Self::without_building()? {
             return Ok(tools);
         }
-        let cache = Cache::of_user()?;
-        let origin = cache.fill(progress)?;
+        let cache = Cache::of_control_plane()?;
+        let origin = cache.fill(progress, build_all)?;
         Ok(Self::in_folder(&cache.folder, origin))
     }
 
@@ -135,7 +135,7 @@ impl Tools {
         if let Some(tools) = Self::without_building()? {
             return Ok(Some(tools));
         }
-        let cache = Cache::of_user()?;
+        let cache = Cache::of_control_plane()?;
         Ok(cache.is_full().then(|| Self::in_folder(&cache.folder, Origin::Cache)))
     }
 
@@ -199,7 +199,7 @@ pub(crate) fn uses_existing_cluster() -> bool {
 }
 
 fn elsewhere(program: &'static str) -> Option<PathBuf> {
-    let cached = Cache::of_user().ok().map(|cache| cache.folder.join(program));
+    let cached = Cache::of_control_plane().ok().map(|cache| cache.folder.join(program));
     cached.filter(|path| path.is_file()).or_else(|| on_path(program))
 }
 
@@ -208,22 +208,34 @@ fn on_path(program: &str) -> Option<PathBuf> {
 }
 
 /// A folder of built programs. It is renamed when it is complete.
-struct Cache {
-    folder: PathBuf,
+pub(crate) struct Cache {
+    pub(crate) folder: PathBuf,
 }
 
 impl Cache {
-    fn of_user() -> Result<Self, Error> {
-        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache"))).ok_or(Error::NoCache)?;
-        Ok(Self { folder: root.join("gyre/controlplane").join(key(GO_MOD, GO_SUM)?) })
+    fn of_control_plane() -> Result<Self, Error> {
+        Self::of_user("controlplane", &key(GO_MOD, GO_SUM)?)
     }
 
-    fn is_full(&self) -> bool {
+    /// Returns the folder of these programs. The key changes with all that is built.
+    pub(crate) fn of_user(programs: &str, key: &str) -> Result<Self, Error> {
+        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let root = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache"))).ok_or(Error::NoCache)?;
+        Ok(Self { folder: root.join("gyre").join(programs).join(key) })
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
         self.folder.is_dir()
     }
 
-    fn fill(&self, progress: &mut dyn FnMut(&str)) -> Result<Origin, Error> {
+    /// Fills the folder by `build`, which gets another folder, unless it is full.
+    ///
+    /// Guarantees: of concurrent processes, one builds and the others wait.
+    pub(crate) fn fill(
+        &self,
+        progress: &mut dyn FnMut(&str),
+        build: impl FnOnce(&Path, &mut dyn FnMut(&str)) -> Result<(), Error>,
+    ) -> Result<Origin, Error> {
         if self.is_full() {
             return Ok(Origin::Cache);
         }
@@ -243,7 +255,7 @@ impl Cache {
             std::fs::remove_dir_all(&building).map_err(Error::io(format!("remove {}", building.display())))?;
         }
         std::fs::create_dir(&building).map_err(Error::io(format!("create {}", building.display())))?;
-        if let Err(error) = build_all(&building, progress) {
+        if let Err(error) = build(&building, progress) {
             // The next attempt is faster, because Go's own cache has the compiled packages.
             let _ = std::fs::remove_dir_all(&building);
             return Err(error);
@@ -266,11 +278,16 @@ fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
             version = program.version(go_mod).unwrap_or_default();
         }
     }
-    let mut key = version + "-";
+    Ok(named(&version, digest))
+}
+
+/// Returns a key that begins with a version, for people.
+pub(crate) fn named(version: &str, digest: Sha256) -> String {
+    let mut key = format!("{version}-");
     for byte in digest.finalize().iter().take(6) {
         let _ = write!(key, "{byte:02x}");
     }
-    Ok(key)
+    key
 }
 
 fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
@@ -279,7 +296,7 @@ fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
-            progress("waiting for another process that is building the control plane");
+            progress("waiting for another process that is building the same programs");
             file.lock().map_err(Error::io(action()))?;
             Ok(file)
         }
@@ -288,12 +305,7 @@ fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
 }
 
 fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
-    // Copies of the module, so that the build matches the key of the cache even if the checkout
-    // changes meanwhile. No program is a package of this module.
-    for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
-        std::fs::write(folder.join(name), text).map_err(Error::io(format!("write {name}")))?;
-    }
-    let go = go_version(folder)?;
+    let go = copy_module(folder, GO_MOD, GO_SUM)?;
     progress(&format!("building the control plane with {go} in {}; this takes minutes the first time", folder.display()));
     let start = Instant::now();
     for (index, program) in PROGRAMS.iter().enumerate() {
@@ -306,6 +318,17 @@ fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error>
     }
     progress(&format!("built the control plane in {:.0} s", start.elapsed().as_secs_f64()));
     Ok(())
+}
+
+/// Copies a module into the folder where its programs are built, and returns the version of Go.
+///
+/// So the build matches the key of the cache even if the checkout changes meanwhile. No program is
+/// a package of these modules.
+pub(crate) fn copy_module(folder: &Path, go_mod: &str, go_sum: &str) -> Result<String, Error> {
+    for (name, text) in [("go.mod", go_mod), ("go.sum", go_sum)] {
+        std::fs::write(folder.join(name), text).map_err(Error::io(format!("write {name}")))?;
+    }
+    go_version(folder)
 }
 
 /// Returns `go` in the folder of the module, as for building the programs.
@@ -342,8 +365,15 @@ fn go_version(folder: &Path) -> Result<String, Error> {
 
 fn build(folder: &Path, program: &Program) -> Result<(), Error> {
     let ldflags = program.ldflags(GO_MOD).ok_or(Error::Module { program: program.name })?;
+    go_build(folder, program.name, program.package, &["-ldflags", &ldflags])
+}
+
+/// Builds a program into the folder of its module.
+pub(crate) fn go_build(folder: &Path, program: &'static str, package: &str, flags: &[&str]) -> Result<(), Error> {
     let output = go(folder)
-        .args(["build", "-trimpath", "-ldflags", &ldflags, "-o", program.name, program.package])
+        .args(["build", "-trimpath"])
+        .args(flags)
+        .args(["-o", program, package])
         .output()
         .map_err(Error::io("run `go build`"))?;
     if output.status.success() {
@@ -352,7 +382,7 @@ fn build(folder: &Path, program: &Program) -> Result<(), Error> {
     let stderr = String::from_utf8_lossy(&output.stderr);
     // The first errors of a compiler matter; a failed download prints nothing else.
     let first: Vec<&str> = stderr.lines().take(20).collect();
-    Err(Error::Build { program: program.name, status: output.status.to_string(), output: first.join("\n") })
+    Err(Error::Build { program, status: output.status.to_string(), output: first.join("\n") })
 }
 
 #[cfg(test)]
