@@ -74,7 +74,7 @@ pub struct Identity {
 impl Identity {
     /// The issuer must be the one in the certificate, and so must the subject. A subject that ends
     /// with `*` accepts all subjects that begin with the part before, e.g. a workflow for all tags:
-    /// `https://github.com/team/echo/.github/workflows/release.yml@refs/tags/*`.
+    /// `https://forge.example.com/team/echo/.github/workflows/release.yml@refs/tags/*`.
     ///
     /// # Errors
     ///
