@@ -1,0 +1,6 @@
+//! Signatures that cosign, gyre and a Sigstore with known keys made, under all policies.
+
+mod accepted;
+mod fixtures;
+mod laws;
+mod refused;
