@@ -118,6 +118,8 @@ const QUICK: &[Quick] = &[
     Quick::whole("pod-log"),
     Quick::whole("scheduled-echo"),
     Quick::whole("database"),
+    Quick::whole("gyre-registry"),
+    Quick::whole("gyre-registry hostile"),
     Quick::whole("gyre-values"),
     Quick::whole("website"),
     Quick::whole("xca"),

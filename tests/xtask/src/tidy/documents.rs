@@ -15,13 +15,14 @@ const NAMING_FILES: [&str; 5] = ["CONTRIBUTING.md", "README.md", "SECURITY.md", 
 const FOLDERS: [&str; 9] = [".ci/", "charts/", "docs/", "host/", "plugins/", "sdk/", "testkit/", "tests/", "wit/"];
 
 /// The packages that are published. Their includes must be inside of them.
-const PUBLISHED: [&str; 11] = [
+const PUBLISHED: [&str; 12] = [
     "host",
     "host/core",
     "host/devcluster",
     "host/engine",
     "host/input",
     "host/offline",
+    "host/registry",
     "host/sandbox",
     "host/values",
     "sdk",
