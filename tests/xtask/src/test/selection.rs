@@ -145,6 +145,8 @@ const QUICK: &[Quick] = &[
     Quick::whole("gyre-signatures"),
     Quick::whole("gyre-signatures sign"),
     Quick::whole("gyre-signatures verify"),
+    Quick::whole("gyre-registry"),
+    Quick::whole("gyre-registry hostile"),
     Quick::whole("gyre-values"),
     Quick::whole("website"),
     Quick::whole("xca"),

@@ -22,6 +22,7 @@ const PUBLISHED: [&str; 12] = [
     "host/engine",
     "host/input",
     "host/offline",
+    "host/registry",
     "host/sandbox",
     "host/signatures",
     "host/values",
