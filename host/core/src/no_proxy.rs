@@ -1,4 +1,5 @@
-//! The hosts that are reached without a proxy, as Go's `net/http`, and so kubectl, reads `NO_PROXY`.
+//! The hosts that are reached without a proxy, as Go's `net/http`, and so kubectl, reads
+//! `NO_PROXY`.
 
 use std::net::IpAddr;
 
