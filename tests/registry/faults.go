@@ -34,12 +34,12 @@ type faults struct {
 	AnnouncedBytes int64 `json:"announcedBytes"`
 	// The URL to which requests for blobs are redirected, where {digest} is that of the blob.
 	RedirectBlobs string `json:"redirectBlobs"`
-	// The last byte of each blob waits until other faults are set.
-	HoldBlobs bool `json:"holdBlobs"`
+	// The last byte of each blob that has at least this number of bytes waits until other faults are set.
+	HoldBlobs int `json:"holdBlobs"`
 }
 
 func (f faults) concernBlobs() bool {
-	return f.ChangeBlobs || f.TruncateBlobs || f.ShortenBlobs || f.AnnouncedBytes > 0 || f.HoldBlobs
+	return f.ChangeBlobs || f.TruncateBlobs || f.ShortenBlobs || f.AnnouncedBytes > 0 || f.HoldBlobs > 0
 }
 
 type faultState struct {
@@ -169,7 +169,7 @@ func sendBlob(w http.ResponseWriter, r *http.Request, answered *httptest.Respons
 		_, _ = w.Write(content[:len(content)/2])
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
-	case now.HoldBlobs:
+	case now.HoldBlobs > 0 && len(content) >= now.HoldBlobs:
 		_, _ = w.Write(content[:last])
 		_ = http.NewResponseController(w).Flush()
 		select {

@@ -288,6 +288,22 @@ impl Registry {
         Ok(digest(text.as_bytes()))
     }
 
+    /// Returns the manifests that are about this one, past authentication and faults: its signatures.
+    ///
+    /// # Errors
+    ///
+    /// Also if the registry does not have the referrers API.
+    pub fn referrers(&self, repository: &str, digest: &str) -> anyhow::Result<Vec<Value>> {
+        let bytes = self.control("GET", &format!("/raw/v2/{repository}/referrers/{digest}"), "", &[])?;
+        let index: Value = serde_json::from_slice(&bytes).context("the index is no JSON")?;
+        let listed = index.get("manifests").and_then(Value::as_array).context("no manifests")?;
+        let manifest = |listed: &Value| {
+            let digest = listed.get("digest").and_then(Value::as_str).context("no digest")?;
+            self.manifest(repository, digest)
+        };
+        listed.iter().map(manifest).collect()
+    }
+
     /// Returns a blob, past authentication and faults.
     pub fn blob(&self, repository: &str, digest: &str) -> anyhow::Result<Vec<u8>> {
         self.control("GET", &format!("/raw/v2/{repository}/blobs/{digest}"), "", &[])
