@@ -65,12 +65,12 @@ fn pushes_mounts_and_follows_a_tag(namespace: &str, options: Options, scheme: &s
 
 #[test]
 fn a_plugin_behind_basic_authentication_is_mounted_by_its_tag_and_follows_it() {
-    pushes_mounts_and_follows_a_tag("shelved-basic", BASIC, "Basic");
+    pushes_mounts_and_follows_a_tag("behind-basic", BASIC, "Basic");
 }
 
 #[test]
 fn a_plugin_behind_tokens_is_mounted_by_its_tag_and_follows_it() {
-    pushes_mounts_and_follows_a_tag("shelved-bearer", BEARER, "Bearer");
+    pushes_mounts_and_follows_a_tag("behind-bearer", BEARER, "Bearer");
 }
 
 #[test]

@@ -107,7 +107,7 @@ fn only_versions_that_are_signed_by_the_key_are_compiled() {
 
 #[test]
 fn signatures_are_found_in_a_registry_without_the_referrers_api() {
-    follows_signed_versions("signed-by-tag", Options { referrers: Referrers::Absent, ..BEARER });
+    follows_signed_versions("tag-signed", Options { referrers: Referrers::Absent, ..BEARER });
 }
 
 #[test]
