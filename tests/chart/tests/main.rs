@@ -1,6 +1,8 @@
 //! The tests, which the library describes.
 
 #[cfg(test)]
+mod artifacts;
+#[cfg(test)]
 mod cluster;
 #[cfg(test)]
 mod dashboard;

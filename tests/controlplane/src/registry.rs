@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::certificates::Authority;
+use crate::certificates::{Authority, signing_key};
 use crate::error::Error;
 use crate::go::{self, Cache};
 use crate::guard::Guarded;
@@ -207,6 +207,12 @@ impl Registry {
     /// A `config.json` of Docker with the credentials.
     pub fn docker_config(&self) -> PathBuf {
         self.folder.path().join("docker/config.json")
+    }
+
+    /// Makes a pair of keys for signatures (ECDSA with P-256), and returns the files of the private
+    /// and of the public one, in PEM.
+    pub fn new_keys(&self, name: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+        signing_key(self.folder.path(), name)
     }
 
     /// The URL of any blob on another server, for the fault `redirectBlobs`. The server has another

@@ -3,13 +3,12 @@
 use std::path::Path;
 
 use gyre_controlplane::registry::{Options, Referrers};
-use rcgen::KeyPair;
 use serde_json::{Value, json};
 
 use super::{BEARER, REPOSITORY, Shelf, assert_mounted, await_log, await_version, failed_pulls, reconcile};
 use crate::harness::{Cluster, Host};
 
-/// A pair of keys in files, as cosign writes them.
+/// A pair of keys in files.
 struct Keys {
     private: String,
     public: String,
@@ -17,11 +16,8 @@ struct Keys {
 
 impl Keys {
     fn new(shelf: &Shelf, name: &str) -> Self {
-        let pair = KeyPair::generate().expect("a key");
-        Self {
-            private: shelf.folder.put(&format!("{name}.key"), pair.serialize_pem()),
-            public: shelf.folder.put(&format!("{name}.pub"), pair.public_key_pem()),
-        }
+        let (private, public) = shelf.registry.new_keys(name).expect("keys");
+        Self { private: private.display().to_string(), public: public.display().to_string() }
     }
 }
 
