@@ -90,11 +90,13 @@ impl Shelf {
         flags.chain(["--tag-interval", TAG_INTERVAL].map(str::to_owned)).collect()
     }
 
-    /// Starts a host that mounts plugins for a namespace.
+    /// Starts a host that mounts plugins for a namespace, or those of a configuration file.
     fn host(&self, cluster: &Cluster, plugins: &[&str], namespace: &str, arguments: &[&str]) -> Host {
         let flags = self.flags();
         let all: Vec<&str> = flags.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
-        cluster.host_with(plugins, &[namespace], &all)
+        // A configuration says the namespaces itself.
+        let namespaces = if plugins.is_empty() { &[][..] } else { &[namespace] };
+        cluster.host_with(plugins, namespaces, &all)
     }
 
     fn gyre(&self, arguments: &[&str]) -> Said {
