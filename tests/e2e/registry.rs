@@ -95,7 +95,8 @@ impl Shelf {
         let flags = self.flags();
         let all: Vec<&str> = flags.iter().map(String::as_str).chain(arguments.iter().copied()).collect();
         // A configuration says the namespaces itself.
-        let namespaces = if plugins.is_empty() { &[][..] } else { &[namespace] };
+        let namespaces = [namespace];
+        let namespaces = if plugins.is_empty() { &[][..] } else { &namespaces };
         cluster.host_with(plugins, namespaces, &all)
     }
 
