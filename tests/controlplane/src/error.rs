@@ -15,7 +15,7 @@ pub enum Error {
         "{what} is built with Go, and {reason}; install Go, or, for the control plane alone, set {ASSETS} to a folder with etcd, kube-apiserver and kubectl"
     )]
     NoGo {
-        /// What would be built.
+        /// The name of the programs.
         what: &'static str,
         /// The problem with Go on this machine.
         reason: String,

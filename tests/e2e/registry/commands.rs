@@ -16,7 +16,12 @@ fn a_pushed_plugin_has_the_layout_of_the_tag_runtime() {
     assert_eq!(shelf.registry.manifest("team/echo", &pushed).unwrap(), manifest, "the digest is that of the manifest");
     assert_eq!(manifest["mediaType"], "application/vnd.oci.image.manifest.v1+json");
     assert_eq!(manifest["config"]["mediaType"], "application/vnd.wasm.config.v0+json");
-    let layer = json!({ "mediaType": "application/wasm", "digest": digest(&component), "size": component.len() });
+    let layer = json!({
+        "mediaType": "application/wasm",
+        "digest": digest(&component),
+        "size": component.len(),
+        "annotations": { "org.opencontainers.image.title": "echo.wasm" },
+    });
     assert_eq!(manifest["layers"], json!([layer]));
     assert_eq!(manifest["annotations"]["org.opencontainers.image.title"], "echo");
     assert!(manifest["annotations"]["org.opencontainers.image.version"].is_string(), "{manifest}");

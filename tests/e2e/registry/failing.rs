@@ -1,4 +1,4 @@
-//! What a registry sends wrongly is refused, the last good version stays, and credentials go nowhere
+//! Wrong answers of a registry are refused, the last good version stays, and credentials go nowhere
 //! else.
 
 use gyre_controlplane::registry::{Options, Request, Transport, digest};

@@ -1,4 +1,4 @@
-//! What is not signed as the configuration demands is not compiled.
+//! Plugins that are not signed as the configuration demands are not compiled.
 
 use std::path::Path;
 
