@@ -3,6 +3,8 @@
 #[cfg(test)]
 mod alerts;
 #[cfg(test)]
+mod artifacts;
+#[cfg(test)]
 mod cluster;
 #[cfg(test)]
 mod dashboard;

@@ -7,11 +7,10 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use sha2::{Digest as _, Sha256};
-
+use crate::error::Error;
+use crate::go::{self, Cache};
 use crate::skip::{calling_test, skip};
 use crate::stderr::print_uncaptured;
-use crate::tools::{self, Cache, Error};
 
 /// A program that a test runs.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +71,7 @@ impl GoTool {
     /// If there is no Go, or the build fails.
     pub fn find_or_build(&self, progress: &mut dyn FnMut(&str)) -> Result<PathBuf, Error> {
         let cache = self.cache()?;
-        cache.fill(progress, |folder, progress| self.build(folder, progress))?;
+        cache.fill(self.name, progress, |folder, progress| self.build(folder, progress))?;
         Ok(cache.folder.join(self.name))
     }
 
@@ -112,12 +111,8 @@ impl GoTool {
 
     fn cache(&self) -> Result<Cache, Error> {
         let version = self.version().ok_or(Error::Module { program: self.name })?;
-        let mut digest = Sha256::new();
-        for part in [self.go_mod, self.go_sum, self.tags, std::env::consts::OS, std::env::consts::ARCH] {
-            digest.update(part);
-            digest.update([0]);
-        }
-        Cache::of_user(self.name, &tools::named(&version, digest))
+        let built = [self.go_mod, self.go_sum, self.tags, std::env::consts::OS, std::env::consts::ARCH].join("\0");
+        Cache::of_user(self.name, &format!("{version}-{}", go::short_digest(&built)))
     }
 
     fn version(&self) -> Option<String> {
@@ -125,11 +120,12 @@ impl GoTool {
     }
 
     fn build(&self, folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        let go = tools::copy_module(folder, self.go_mod, self.go_sum)?;
+        go::write_module(folder, &[("go.mod", self.go_mod), ("go.sum", self.go_sum)])?;
+        let go = go::version(folder, self.name)?;
         let version = self.version().unwrap_or_default();
         progress(&format!("building {} {version} with {go} in {}", self.name, folder.display()));
         let begin = Instant::now();
-        tools::go_build(folder, self.name, self.package, &["-ldflags", "-s -w", "-tags", self.tags])?;
+        go::build(folder, self.name, self.package, &["-ldflags", "-s -w", "-tags", self.tags])?;
         progress(&format!("built {} in {:.0} s", self.name, begin.elapsed().as_secs_f64()));
         Ok(())
     }

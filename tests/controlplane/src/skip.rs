@@ -9,6 +9,7 @@ use std::panic::Location;
 
 use crate::control_plane::ControlPlane;
 use crate::options::Options;
+use crate::registry::{self, Registry};
 use crate::stderr::print_uncaptured;
 use crate::tools::{self, Tools};
 
@@ -77,6 +78,16 @@ pub fn start_or_skip(options: Options) -> anyhow::Result<Option<ControlPlane>> {
 #[track_caller]
 pub fn shared_or_skip() -> anyhow::Result<Option<&'static ControlPlane>> {
     unless_missing(ControlPlane::shared())
+}
+
+/// Starts a registry, or returns `None` after skipping the calling test.
+#[track_caller]
+pub fn registry_or_skip(options: registry::Options) -> anyhow::Result<Option<Registry>> {
+    let program = registry::program(&mut |line| print_uncaptured(&format!("{line}\n"))).map_err(Into::into);
+    match unless_missing(program)? {
+        Some(program) => Registry::start(&program, options).map(Some),
+        None => Ok(None),
+    }
 }
 
 #[track_caller]

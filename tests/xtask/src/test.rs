@@ -114,12 +114,12 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the control plane, if the run needs it.
+/// Builds the control plane and the registry, if the run needs them.
 fn prepare_control_plane(extent: Extent) -> anyhow::Result<()> {
-    match control_plane::tools() {
+    match control_plane::tools().and_then(|_| control_plane::registry()) {
         _ if extent == Extent::Quick => Ok(()),
         Err(error) if may_be_skipped(&error) => {
-            eprintln!("  {error:#}\n  Tests that need a cluster will be skipped.");
+            eprintln!("  {error:#}\n  Tests that need it will be skipped.");
             Ok(())
         }
         result => result.map(drop),

@@ -75,7 +75,7 @@ const ONLY_ON_DEVCLUSTER: [&str; 1] = ["answers"];
 /// not depend on the API server. `tests/contract` compares the two servers, so a difference is
 /// found there. The modules that stay test what can differ: permissions, networks, names, creation,
 /// fields of others, finalizers, admission, watches and previews.
-const BRIDGED: [&str; 24] = [
+const BRIDGED: [&str; 25] = [
     "composed",
     "counted",
     "diff",
@@ -92,6 +92,7 @@ const BRIDGED: [&str; 24] = [
     "probes",
     "reads",
     "record",
+    "registry",
     "render",
     "scale",
     "shadow",
