@@ -3,4 +3,5 @@
 pub(crate) mod admin;
 pub(crate) mod election;
 pub(crate) mod mounts;
+pub(crate) mod registry;
 pub(crate) mod telemetry;
