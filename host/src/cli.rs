@@ -35,6 +35,7 @@ use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use self::exit::{compared, ended};
+use crate::commands::artifacts::{self, PullArguments, VerifyArguments};
 use crate::commands::connect::{KubeconfigArguments, Renewed};
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::output::{self, ObjectFormat, ObjectsArguments, ReportArguments};
@@ -87,6 +88,12 @@ enum Command {
     #[cfg(feature = "tools")]
     #[command(flatten)]
     Tool(tools::Tool),
+    /// Pull a plugin from an OCI registry.
+    #[command(after_help = artifacts::PULL_EXAMPLES)]
+    Pull(PullArguments),
+    /// Verify that a plugin in a registry is signed.
+    #[command(after_help = artifacts::VERIFY_EXAMPLES)]
+    Verify(VerifyArguments),
     /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
@@ -117,6 +124,7 @@ const RELOAD_EVERY: Duration = Duration::from_secs(1);
 const RUN_EXAMPLES: &str = "\
 Examples:
   gyre run echo.wasm
+  gyre run oci://registry.example.com/team/echo:1.4
   gyre run echo.wasm scheduled_echo.wasm --namespace team-a --namespace team-b
   gyre run echo.wasm --kubeconfig admin.kubeconfig --context staging
   gyre run echo.wasm --settings '{\"restricted\":true}' --log-level gyre=debug,plugin=trace
@@ -127,8 +135,8 @@ Examples:
 Flags and environment variables override `host` and `defaults` in the configuration file; the entry of a mount in the file overrides both.
 Changed files are reloaded without a restart. For the format of the file, see `gyre config-schema` and docs/operating.md.";
 
-/// Warnings, and compilations, which may take minutes.
-const VALIDATE_LOG: &str = "warn,gyre::plugins::compiling=info";
+/// Warnings, and what may take minutes.
+const VALIDATE_LOG: &str = "warn,gyre::plugins::compiling=info,gyre::plugins::source::oci::progress=info";
 
 const VALIDATE_EXAMPLES: &str = "\
 Examples:
@@ -262,6 +270,8 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         #[cfg(feature = "tools")]
         Command::Tool(tool) => return tool.run(),
+        Command::Pull(arguments) => artifacts::pull(&arguments),
+        Command::Verify(arguments) => artifacts::verify(&arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Shadow(arguments) => return compared(shadow::run(&arguments)),
         Command::Status(arguments) => status::run(&arguments),

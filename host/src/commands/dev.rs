@@ -70,7 +70,7 @@ one writes. It does not know other hosts: do not run it while another host there
 CustomResourceDefinitions.";
 
 /// The default log filter: plugins, warnings, and compilations, which may take minutes.
-const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
+const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info,gyre::plugins::source::oci::progress=info";
 
 /// The name of the host in events, and of its Lease.
 /// Advice about states that nothing on a cluster in memory changes.

@@ -4,4 +4,5 @@ pub(crate) mod admin;
 pub(crate) mod election;
 pub(crate) mod mounts;
 pub(crate) mod registry;
+pub(crate) mod signatures;
 pub(crate) mod telemetry;

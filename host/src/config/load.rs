@@ -162,7 +162,7 @@ impl<'a> Loader<'a> {
             ReconcilerNames::One(None) | ReconcilerNames::All => true,
         };
         let mut names = names.iter().filter(is_mounted);
-        let demands = self.demands(&mount.policy)?;
+        let demands = self.demands(&mount.source.plugin, &mount.policy)?;
         let read =
             mount.source.plugin.read(&mut Reader { files: &mut self.files.clone(), store: self.store, demands: &demands });
         match read {
@@ -243,18 +243,19 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// What a mount demands of plugins of registries. The problems of its keys are reported.
-    fn demands(&mut self, policy: &MountPolicy) -> Option<Demands> {
+    /// What a mount demands of a plugin, if it comes from a registry. The problems of its keys are
+    /// reported.
+    fn demands(&mut self, plugin: &PluginSource, policy: &MountPolicy) -> Option<Demands> {
         let signatures = match &policy.verify {
-            Some(verify) => Some(verify.policy(self.files, self.problems)?),
-            None => None,
+            Some(verify) if plugin.reference().is_some() => Some(verify.policy(self.files, self.problems)?),
+            _ => None,
         };
         Some(Demands { pull: policy.pull, signatures })
     }
 
     fn plugin(&mut self, spec: &PluginSpec, policy: &MountPolicy) -> Option<(Reconcilers, Option<Artifact>)> {
         let place = || spec.part.at("/plugin").place();
-        let demands = self.demands(policy)?;
+        let demands = self.demands(&spec.plugin, policy)?;
         if let Some(reference) = spec.plugin.reference() {
             self.references.add(reference, &demands);
         }

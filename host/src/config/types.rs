@@ -220,6 +220,12 @@ impl TryFrom<String> for Time {
 #[schemars(inline, with = "Vec<T>", description = "")]
 pub(crate) struct List<T>(Vec<Option<T>>);
 
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Self(values.into_iter().map(Some).collect())
+    }
+}
+
 impl<T> List<T> {
     /// The values with their indexes.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (usize, &T)> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gyre_engine::error::error_chain;
 use gyre_input::document::Part;
-use gyre_input::problem::Problems;
+use gyre_input::problem::{Problem, Problems};
 use gyre_signatures::{Identity, Log, Policy, PublicKey, Requirements, policy};
 
 use super::keys;
@@ -31,8 +31,17 @@ impl Verification {
 
     /// Reads the files. Problems are reported.
     pub(crate) fn policy(&self, files: &mut Files, problems: &mut Problems) -> Option<Arc<Policy>> {
+        let mut found = Problems::default();
+        let policy = self.policy_or(files, &mut found);
+        // Several mounts may have the same default.
+        let new = found.0.into_iter().filter(|problem| !problems.0.contains(problem));
+        let new: Vec<Problem> = new.collect();
+        problems.0.extend(new);
+        policy
+    }
+
+    fn policy_or(&self, files: &mut Files, problems: &mut Problems) -> Option<Arc<Policy>> {
         let keys::Verify { keys, identities, trusted_root, log, annotations } = &self.keys;
-        let before = problems.0.len();
         let annotations = annotations.iter().flatten().filter_map(|(key, value)| {
             let Plain(value) = value.as_ref()?;
             Some((key.clone(), value.clone()))
@@ -64,7 +73,7 @@ impl Verification {
             None if trusted_root.is_some() => Log::Required,
             None => Log::Ignored,
         };
-        if problems.0.len() > before {
+        if !problems.0.is_empty() {
             return None;
         }
         Policy::new(required).map(Arc::new).inspect_err(|error| refuse(&self.part, error, problems)).ok()

@@ -12,9 +12,9 @@ use crate::plugins::source::oci::Store;
 /// interpreter.
 const CACHE_BYTES: u64 = 1 << 30;
 
-/// How plugins are pulled from registries, and where they are kept.
+/// How registries are reached.
 #[derive(Clone, Debug, Default, Args)]
-pub(crate) struct RegistryArguments {
+pub(crate) struct AccessArguments {
     /// Credentials for registries: a config.json of docker, such as the file in a Secret of the
     /// type kubernetes.io/dockerconfigjson [default: $DOCKER_CONFIG/config.json, else
     /// ~/.docker/config.json].
@@ -26,6 +26,13 @@ pub(crate) struct RegistryArguments {
     /// Registries that are reached over plain HTTP: HOST or HOST:PORT, separated by commas.
     #[arg(long, value_name = "HOSTS", env = "GYRE_INSECURE_REGISTRIES", value_delimiter = ',')]
     insecure_registries: Vec<String>,
+}
+
+/// How plugins are pulled from registries, and where they are kept.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct RegistryArguments {
+    #[command(flatten)]
+    access: AccessArguments,
     /// Directory in which plugins of registries are kept; processes may share it [default:
     /// $XDG_CACHE_HOME/gyre/plugins, else ~/.cache/gyre/plugins].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_PLUGIN_CACHE")]
@@ -36,16 +43,26 @@ pub(crate) struct RegistryArguments {
     plugin_cache_size: Option<usize>,
 }
 
-impl RegistryArguments {
-    /// The registries, and the cache. Nothing is opened before it is needed.
-    pub(crate) fn store(&self) -> Store {
-        let settings = Settings {
+impl AccessArguments {
+    fn settings(&self) -> Settings {
+        Settings {
             credentials: self.registry_credentials.clone(),
             ca_bundle: self.registry_ca.clone(),
             insecure: self.insecure_registries.iter().cloned().collect(),
             ..Settings::default()
-        };
+        }
+    }
+
+    /// The registries, without a cache.
+    pub(crate) fn store(&self) -> Store {
+        Store::new(self.settings(), None, 0)
+    }
+}
+
+impl RegistryArguments {
+    /// The registries, and the cache. Nothing is opened before it is needed.
+    pub(crate) fn store(&self) -> Store {
         let folder = self.plugin_cache.clone().or_else(|| cache_folder("plugins"));
-        Store::new(settings, folder, self.plugin_cache_size.map_or(CACHE_BYTES, |bytes| bytes as u64))
+        Store::new(self.access.settings(), folder, self.plugin_cache_size.map_or(CACHE_BYTES, |bytes| bytes as u64))
     }
 }

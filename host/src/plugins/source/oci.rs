@@ -272,7 +272,7 @@ impl Store {
     }
 
     /// Pulls a version, and makes it the one that later starts use.
-    fn pull_now(&self, reference: &Reference, demands: &Demands) -> Result<Pulled, Error> {
+    pub(crate) fn pull_now(&self, reference: &Reference, demands: &Demands) -> Result<Pulled, Error> {
         let policies: Vec<Arc<Policy>> = demands.signatures.iter().cloned().collect();
         let pulled = block_on(self.pull(reference, &policies))?;
         self.point(&Version { reference: reference.clone(), pulled: pulled.clone() })?;
@@ -280,7 +280,7 @@ impl Store {
     }
 
     /// Pulls a version whose signatures are as demanded.
-    pub(crate) async fn pull(&self, reference: &Reference, policies: &[Arc<Policy>]) -> Result<Pulled, Error> {
+    async fn pull(&self, reference: &Reference, policies: &[Arc<Policy>]) -> Result<Pulled, Error> {
         let transfer = Transfer::new("pulling", reference);
         let pulled = self.registries()?.pull(reference, self.cache()?, &transfer).await?;
         self.verify(reference, &pulled.manifest, policies).await?;
