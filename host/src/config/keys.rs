@@ -89,8 +89,8 @@ pub(crate) struct Policy {
     /// apply it without these fields (skip-field), with a warning that names them.
     #[schemars(extend("default" = OnConflict::Refuse))]
     pub(crate) on_conflict: Option<OnConflict>,
-    /// When a plugin of a registry is pulled: "IfNotPresent" starts with the version in the cache, if
-    /// there is one; "Always" asks the registry first, and starts with the cache if it does not
+    /// When a plugin of a registry is pulled: "IfNotPresent" starts with the version in the cache,
+    /// if there is one; "Always" asks the registry first, and starts with the cache if it does not
     /// answer; "Never" asks no registry. Unless it is "Never", the host asks for the versions of
     /// tags again at an interval (host.tagInterval).
     #[schemars(extend("default" = Pull::IfNotPresent))]
@@ -117,8 +117,8 @@ pub(crate) enum Pull {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "verify", description = "")]
 pub(crate) struct Verify {
-    /// Paths to public keys (PEM), relative to the directory of this file. One of them, or one of the
-    /// identities, must have signed the plugin.
+    /// Paths to public keys (PEM), relative to the directory of this file. One of them, or one of
+    /// the identities, must have signed the plugin.
     #[schemars(extend("errorMessage" = "write a list of paths to public keys"))]
     pub(crate) keys: Option<List<FilePath>>,
     /// Identities whose signatures with certificates of a Sigstore are accepted (keyless).

@@ -154,8 +154,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Returns the first of these reconcilers that is mounted. A plugin that cannot be read, such as
-    /// one in an image, is known by the name of its file.
+    /// Returns the first of these reconcilers that is mounted. A plugin that cannot be read, such
+    /// as one in an image, is known by the name of its file.
     fn reconciler_of(&mut self, mount: &MountSpec, names: &[String]) -> Option<String> {
         let is_mounted = |name: &&String| match &mount.reconcilers {
             ReconcilerNames::One(Some(mounted)) => mounted == *name,
@@ -200,8 +200,8 @@ impl<'a> Loader<'a> {
         kept.filter(|plugin| !is_elsewhere(&plugin.manifest().name)).collect()
     }
 
-    /// Returns the reconcilers of a mount, and where a registry has them. Adds the names of all that
-    /// its plugin has to `offered`.
+    /// Returns the reconcilers of a mount, and where a registry has them. Adds the names of all
+    /// that its plugin has to `offered`.
     fn reconcilers(
         &mut self,
         spec: &MountSpec,
@@ -243,8 +243,8 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// What a mount demands of a plugin, if it comes from a registry. The problems of its keys are
-    /// reported.
+    /// The demands of a mount on a plugin, if it comes from a registry. The problems of its keys
+    /// are reported.
     fn demands(&mut self, plugin: &PluginSource, policy: &MountPolicy) -> Option<Demands> {
         let signatures = match &policy.verify {
             Some(verify) if plugin.reference().is_some() => Some(verify.policy(self.files, self.problems)?),

@@ -54,7 +54,7 @@ pub(crate) trait Source: fmt::Debug + fmt::Display + Send + Sync {
     }
 }
 
-/// What sources read with.
+/// The means by which sources read.
 pub(crate) struct Reader<'a> {
     pub(crate) files: &'a mut Files,
     pub(crate) store: &'a Store,

@@ -46,7 +46,7 @@ The last line of the output is the digest of the manifest that was signed.";
 
 /// The prefix of the names of usual annotations.
 const OPEN_CONTAINERS: &str = "org.opencontainers.image.";
-/// What the annotations of a signature say that it is, for tools that do not read it.
+/// The annotations of a signature, for tools that select by them.
 const BUNDLE_ANNOTATIONS: [(&str, &str); 2] = [
     ("dev.sigstore.bundle.content", "dsse-envelope"),
     ("dev.sigstore.bundle.predicateType", "https://sigstore.dev/cosign/sign/v1"),
@@ -97,7 +97,7 @@ pub(crate) fn push(arguments: &PushArguments) -> anyhow::Result<()> {
     print_digest(&digest.map_err(explained)?)
 }
 
-/// What a registry's page says of a reconciler.
+/// A reconciler, for the page of a registry.
 fn described(plugin: &Plugin) -> Reconciler {
     let manifest = plugin.manifest();
     let kind = |kind: &GroupVersionKind| format!("{}/{}", kind.api_version(), kind.kind);

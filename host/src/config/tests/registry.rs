@@ -8,8 +8,8 @@ use super::*;
 
 pub(super) const REFERENCE: &str = "oci://registry.example.com/team/echo:1.4";
 
-/// Puts a component into a cache, and makes it the version of a reference. Returns the digest of its
-/// manifest.
+/// Puts a component into a cache, and makes it the version of a reference. Returns the digest of
+/// its manifest.
 pub(super) fn put(folder: &Path, reference: &str, component: &[u8]) -> Digest {
     let cache = Cache::open(folder, 1 << 30).unwrap();
     let layer = Digest::of(component);

@@ -102,7 +102,7 @@ impl Oci {
     }
 }
 
-/// What a mount demands of a plugin of a registry.
+/// The demands of a mount on a plugin of a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Demands {
     pub(crate) pull: PullPolicy,
@@ -114,7 +114,7 @@ pub(crate) struct Demands {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct References(BTreeMap<Reference, Mounted>);
 
-/// What the mounts of a reference demand together.
+/// The demands of all mounts of a reference.
 #[derive(Clone, Debug, Default)]
 struct Mounted {
     /// Whether the registry is asked for versions.
@@ -235,8 +235,8 @@ impl Store {
         self.shared.folder.as_deref().ok_or(Error::NoFolder)
     }
 
-    /// Returns the version that a reference names, after verifying its signatures. Pulls it if it is
-    /// not in the cache, or if it has to be asked for.
+    /// Returns the version that a reference names, after verifying its signatures. Pulls it if it
+    /// is not in the cache, or if it has to be asked for.
     fn version(&self, reference: &Reference, demands: &Demands) -> Result<Pulled, Error> {
         if let Some(tried) = self.tried.as_deref().filter(|tried| tried.reference == *reference) {
             return self.check(reference, tried.pulled.clone(), demands);

@@ -1,5 +1,5 @@
-//! Signatures of manifests. Those that were found are kept beside the cache, so that a start needs no
-//! registry. They are verified each time.
+//! Signatures of manifests. Those that were found are kept beside the cache, so that a start needs
+//! no registry. They are verified each time.
 
 use std::collections::BTreeMap;
 use std::fs;

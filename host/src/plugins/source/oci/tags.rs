@@ -5,8 +5,8 @@
 //!                  ▲ answered or not ──────────┘
 //! ```
 //!
-//! What is absent: a decision about a version. Who gets the news tries it, and makes it the one that
-//! later starts use.
+//! What is absent: a decision about a version. The receiver of the news tries it, and makes it the
+//! one that later starts use.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -103,7 +103,7 @@ async fn ask(store: Store, mut schedule: Schedule, mut wanted: watch::Receiver<R
     }
 }
 
-/// What a registry says of a reference.
+/// The answer of a registry about a reference.
 enum Answer {
     /// It names the version that the cache names.
     Same(Pulled),
