@@ -151,8 +151,11 @@ pub(crate) fn sign_plugin(arguments: &SignArguments) -> anyhow::Result<()> {
     let text = std::fs::read_to_string(key)
         .with_context(|| format!("cannot read the key {}; name another file with --key", key.display()))?;
     let password = std::env::var_os(PASSWORD).map(|password| password.into_encoded_bytes());
-    let signing_key = SigningKey::from_pem(&text, password.as_deref())
-        .map_err(|error| anyhow!("cannot use the key {}: {error}; {} (variable {PASSWORD})", key.display(), error.remedy()))?;
+    let signing_key = SigningKey::from_pem(&text, password.as_deref()).map_err(|error| {
+        let is_locked = matches!(error, sign::Error::PasswordRequired | sign::Error::Password);
+        let place = if is_locked { format!(", in the variable {PASSWORD}") } else { String::new() };
+        anyhow!("cannot use the key {}: {error}; {}{place}", key.display(), error.remedy())
+    })?;
     let annotations = annotations.iter().map(|one| (one.name.clone(), one.value.clone())).collect();
     let store = access.store();
     // The bytes are hashed, so that no digest is signed that only the registry names.

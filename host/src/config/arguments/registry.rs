@@ -37,8 +37,8 @@ pub(crate) struct RegistryArguments {
     /// $XDG_CACHE_HOME/gyre/plugins, else ~/.cache/gyre/plugins].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_PLUGIN_CACHE")]
     plugin_cache: Option<PathBuf>,
-    /// Maximum size of this directory, e.g. 200Mi; plugins that were not used for the longest time
-    /// are removed [default: 1Gi].
+    /// Maximum size of the plugin cache, e.g. 200Mi; plugins that were not used for the longest
+    /// time are removed [default: 1Gi].
     #[arg(long, value_name = "SIZE", env = "GYRE_PLUGIN_CACHE_SIZE", value_parser = size(1 << 20..=1 << 40))]
     plugin_cache_size: Option<usize>,
 }

@@ -223,11 +223,12 @@ mod tests {
     #[test]
     fn only_what_can_change_or_is_missing_is_asked_for() {
         let pinned = format!("{TAG}@{}", Digest::of(b""));
+        let pinned = pinned.as_str();
         for (interval, reference, is_known, expected) in [
             (Some(seconds(60)), TAG, true, Some(60)),
             (Some(seconds(60)), TAG, false, Some(10)),
-            (Some(seconds(60)), &pinned, true, None),
-            (Some(seconds(60)), &pinned, false, Some(10)),
+            (Some(seconds(60)), pinned, true, None),
+            (Some(seconds(60)), pinned, false, Some(10)),
             (None, TAG, true, None),
             (None, TAG, false, Some(10)),
         ] {
