@@ -250,7 +250,7 @@ impl Store {
             (PullPolicy::Always, Some(Ok(cached))) if reference.digest().is_some() => Ok(cached),
             (PullPolicy::Always, Some(Ok(cached))) => Ok(self.pull_now(reference, demands).unwrap_or_else(|error| {
                 let (manifest, why) = (cached.manifest, error_chain(&error));
-                say(format_args!("{reference}: the last version in the cache, {manifest}, is used, because the registry gives no other: {why}"));
+                say(format_args!("{reference}: the registry gives no version, so {manifest} in the cache is used: {why}"));
                 cached
             })),
             (_, None | Some(Err(_))) => self.pull_now(reference, demands),
