@@ -70,7 +70,7 @@ one writes. It does not know other hosts: do not run it while another host there
 CustomResourceDefinitions.";
 
 /// The default log filter: plugins, warnings, and compilations, which may take minutes.
-const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
+const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info,gyre::plugins::source::oci::progress=info";
 
 /// The name of the host in events, and of its Lease.
 /// Advice about states that nothing on a cluster in memory changes.
@@ -128,7 +128,7 @@ pub(crate) struct DevArguments {
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() && !arguments.cluster_only && is_project(Path::new(".")) {
-        mount.named.plugins.push(".".into());
+        mount.named.plugins.push(PathBuf::from(".").into());
     }
     if mount.is_empty() && !arguments.cluster_only {
         bail!(MissingArgument {
@@ -306,6 +306,7 @@ impl Work<'_> {
         let _reloading = tokio::spawn(source.reload_on_changes(RELOAD_EVERY, changed, move |reload| match reload {
             Reload::Taken => show.say("the plugins have changed: reloading them"),
             Reload::Refused(problems) => show.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
+            Reload::NotPulled(why) => show.say(why),
         }));
         loop {
             if programs.changed().await.is_err() {

@@ -195,7 +195,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::plugins::load_file;
+    use crate::plugins::load_component;
+    use crate::plugins::source::Component;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -225,9 +226,9 @@ mod tests {
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-        let bytes = fs::read(ECHO).unwrap();
+        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None);
         let compiler = Compiler { program, cache: directory.path().join("cache") };
-        let loaded = load_file(&sandbox, Path::new("echo.wasm"), &bytes, Some(&compiler));
+        let loaded = load_component(&sandbox, &component, Some(&compiler));
         loaded.map(drop).map_err(|error| format!("{error}; {}", error.remedy()))
     }
 
@@ -247,10 +248,10 @@ mod tests {
     fn the_host_compiles_itself_only_if_no_process_can_or_none_can_keep_the_code() {
         load_with(&format!("exit {NOT_KEPT}")).unwrap();
         let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-        let bytes = fs::read(ECHO).unwrap();
+        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None);
         let absent = Compiler { program: "/absent/gyre".into(), cache: "/absent".into() };
         for compiler in [None, Some(&absent)] {
-            assert!(load_file(&sandbox, Path::new("echo.wasm"), &bytes, compiler).is_ok());
+            assert!(load_component(&sandbox, &component, compiler).is_ok());
         }
     }
 
