@@ -15,7 +15,7 @@ const NAMING_FILES: [&str; 5] = ["CONTRIBUTING.md", "README.md", "SECURITY.md", 
 const FOLDERS: [&str; 10] = [".ci/", ".github/", "charts/", "docs/", "host/", "plugins/", "sdk/", "testkit/", "tests/", "wit/"];
 
 /// The packages that are published. Their includes must be inside of them.
-const PUBLISHED: [&str; 12] = [
+const PUBLISHED: [&str; 13] = [
     "host",
     "host/core",
     "host/devcluster",
