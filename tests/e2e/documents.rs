@@ -190,7 +190,7 @@ const COMMANDS: [(&[&str], Evidence); 49] = [
     (&["gyre verify"], SIGNED),
     (
         &["cosign "],
-        Evidence::By("host/signatures/tests/sign.rs", "signatures_are_the_bytes_that_cosign_verified", "cosign/team.key"),
+        Evidence::By("host/signatures/tests/sign/keys.rs", "signatures_are_the_bytes_that_cosign_verified", "cosign/team.key"),
     ),
     (&["kubectl create secret generic registries"], PULL_SECRET),
     (&["gyre values oci://"], PULL_SECRET),

@@ -131,7 +131,8 @@ mod tests {
             let _ = Token::parse(&bytes);
             let answer = serde_json::json!({"token": token, "expires_in": seconds}).to_string();
             if let Ok(token) = Token::parse(answer.as_bytes()) {
-                prop_assert!(http::HeaderValue::from_str(&format!("Bearer {}", token.value())).is_ok());
+                let header = format!("Bearer {}", token.value());
+                prop_assert!(http::HeaderValue::from_str(&header).is_ok());
             }
         }
     }

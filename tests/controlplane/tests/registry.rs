@@ -40,21 +40,21 @@ fn get(registry: &Registry, path: &str, headers: &str) -> anyhow::Result<Answer>
     Ok(Answer { status, head, body })
 }
 
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
+
 fn start(authentication: Authentication, referrers: Referrers) -> anyhow::Result<Option<Registry>> {
     registry_or_skip(Options { transport: Transport::Plain, authentication, referrers })
 }
 
 fn manifest(config: &str, layer: &str, size: usize, subject: Option<&str>) -> Value {
-    let mut manifest = json!({
+    let subject = subject.map(|digest| json!({ "mediaType": MANIFEST, "digest": digest, "size": 1 }));
+    json!({
         "schemaVersion": 2,
-        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "mediaType": MANIFEST,
         "config": { "mediaType": "application/vnd.wasm.config.v0+json", "digest": config, "size": 2 },
         "layers": [{ "mediaType": "application/wasm", "digest": layer, "size": size }],
-    });
-    if let Some(subject) = subject {
-        manifest["subject"] = json!({ "mediaType": manifest["mediaType"], "digest": subject, "size": 1 });
-    }
-    manifest
+        "subject": subject,
+    })
 }
 
 #[test]

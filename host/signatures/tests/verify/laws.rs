@@ -120,7 +120,8 @@ proptest! {
         let mut bundle: Value = serde_json::from_slice(&read(name)).unwrap();
         let mut found = Vec::new();
         pointers(&bundle, String::new(), &mut found);
-        *bundle.pointer_mut(member.get(found.as_slice())).unwrap() = other;
+        let pointer: &String = member.get(&found);
+        *bundle.pointer_mut(pointer).unwrap() = other;
         if let Ok(verified) = check(&policy, DIGEST, Content::Bundle(bundle.to_string().as_bytes())) {
             prop_assert_eq!(matches!(verified.signer, Signer::Identity { .. }), is_keyless);
         }

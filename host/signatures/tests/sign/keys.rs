@@ -1,5 +1,3 @@
-//! Keys, and signatures by them.
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
