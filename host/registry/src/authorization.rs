@@ -27,6 +27,8 @@ use crate::transport::{Request, Response, Transport, host_of};
 
 /// The name of this client for realms.
 const CLIENT: &str = "gyre";
+/// The keys of a request for a token that say what it is for, and for whom.
+const OF_TOKENS: [&str; 3] = ["scope", "service", "account"];
 /// The part of a token's validity in which it is used. Clocks need not agree, but take the same
 /// time, and a request takes some of it.
 const USED_PART: f64 = 0.9;
@@ -170,7 +172,7 @@ impl Authorizations {
                 Ok(Authorization { header: Some(secret(format!("Bearer {token}"))?), missing: None })
             }
             (Scheme::Bearer { realm, service }, login) => {
-                let (login, missing) = self.login_at(&realm, config.as_ref(), login, missing);
+                let (login, missing) = self.login_at(&realm, login, missing);
                 let ask = Ask { realm, service, repository, access };
                 let token = ask.token(transport, login, missing.as_ref()).await?;
                 let authorization = Authorization { header: Some(secret(format!("Bearer {}", token.value()))?), missing };
@@ -185,22 +187,15 @@ impl Authorizations {
         }
     }
 
-    /// The login at a realm, which is not always that of the registry.
-    fn login_at(
-        &self,
-        realm: &Url,
-        config: Option<&DockerConfig>,
-        login: Login,
-        missing: Option<Missing>,
-    ) -> (Login, Option<Missing>) {
+    /// The login at a realm: none at another site. Also an entry for the realm's host is not for
+    /// it, because the registry gets the token.
+    fn login_at(&self, realm: &Url, login: Login, missing: Option<Missing>) -> (Login, Option<Missing>) {
         let registry = host_without_port(&self.registry);
         let host = realm.host_str().unwrap_or_default();
         if login == Login::Anonymous || is_same_site(registry, host) {
             return (login, missing);
         }
-        let own = config.map_or(Login::Anonymous, |config| config.login(&host_of(realm), ""));
-        let missing = (own == Login::Anonymous).then_some(Missing::Realm);
-        (own, missing)
+        (Login::Anonymous, Some(Missing::Realm))
     }
 }
 
@@ -278,6 +273,10 @@ fn scheme(transport: &Transport, response: &Response) -> Result<Scheme, Error> {
     let mut bearers = challenges.iter().filter(|challenge| challenge.scheme == "bearer");
     if let Some((bearer, realm)) = bearers.find_map(|bearer| Some((bearer, bearer.parameter("realm")?))) {
         let realm = Url::parse(realm).map_err(|_| transport.no_place(realm))?;
+        // Otherwise the registry could choose what the token, which it gets, is for.
+        if realm.query_pairs().any(|(name, _)| OF_TOKENS.iter().any(|key| name.eq_ignore_ascii_case(key))) {
+            return Err(Error::Challenge { host: host(), source: challenge::Error::Realm });
+        }
         let service = bearer.parameter("service").map(str::to_owned);
         return Ok(Scheme::Bearer { realm, service });
     }

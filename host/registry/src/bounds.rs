@@ -15,6 +15,8 @@ pub const CONFIG: u64 = MIB;
 pub const COMPONENT: u64 = 256 * MIB;
 /// The most bytes of a signature: a bundle with certificates and a log entry takes some KiB.
 pub const SIGNATURE: u64 = MIB;
+/// The most bytes of all signatures of a manifest: hundreds of usual ones.
+pub const SIGNATURES: u64 = 4 * MIB;
 /// The most bytes of a token's answer, and of the text of an error.
 pub const TOKEN: u64 = 64 * KIB;
 /// The most bytes of a docker `config.json`.
@@ -43,6 +45,13 @@ pub const RETRY_AFTER: u64 = 60;
 /// The least bytes per second of a transfer, beside twice the time that a request may stand still.
 /// A slower one would keep a start waiting for hours.
 pub const LEAST_RATE: u64 = 32 * KIB;
+
+/// The longest time of a question: for a manifest, a config or signatures, with logging in,
+/// redirects and repetitions. It is enough to wait for [`RETRY_AFTER`] once. Registries answer
+/// within seconds.
+pub const QUESTION: Duration = Duration::from_secs(2 * 60);
+/// The longest time of a pull with all attempts: the largest component needs 437 KiB per second.
+pub const TRANSFER: Duration = Duration::from_secs(10 * 60);
 
 /// The longest time to connect: a network takes some seconds at worst.
 pub(crate) const CONNECT: Duration = Duration::from_secs(10);

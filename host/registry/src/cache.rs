@@ -4,17 +4,23 @@
 //!   components/DIGEST.wasm     named by its own digest
 //!   manifests/DIGEST.json      the bytes that the registry sent
 //!   references/DIGEST.json     what a reference meant when it was last accepted; named by the digest of its text
+//!   signatures/DIGEST.json     those of a manifest that were accepted
 //!   temporary/                 what is being written
 //! ```
 //!
 //! A file appears under its name only when it is complete, by renaming it. So processes need no
-//! lock: two that pull the same component write the same file twice. Anybody may delete files at
-//! any time; what is missing is pulled again.
+//! lock: two that pull the same component write the same file twice. Files may be deleted at any
+//! time; what is missing is pulled again.
+//!
+//! The folders are for one user, because a pointer decides what is mounted. Components, manifests
+//! and signatures need no trust: they are compared with digests and keys.
 //!
 //! What is absent: the check of a component's bytes when it is read. The program that loads it
 //! compares their digest anyway.
 
 mod clean;
+mod files;
+mod signatures;
 mod temporary;
 
 use std::collections::BTreeMap;
@@ -23,7 +29,9 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use gyre_core::text::error_chain;
 use serde::{Deserialize, Serialize};
+use tracing::warn;
 
 pub use self::clean::Cleaned;
 pub(crate) use self::temporary::Temporary;
@@ -83,6 +91,16 @@ pub enum Error {
         /// Why.
         source: io::Error,
     },
+    /// A folder belongs to somebody else, who could decide what is mounted.
+    #[error("{} in the cache of plugins belongs to user {owner}, neither to {ours} nor to root", .path.display())]
+    Foreign {
+        /// The folder.
+        path: PathBuf,
+        /// Its user.
+        owner: u32,
+        /// The user of this process.
+        ours: u32,
+    },
     /// A component is larger than the cache may become.
     #[error("the component has {size} bytes, and the cache of plugins may have {limit}")]
     Full {
@@ -98,6 +116,9 @@ impl Error {
     pub fn remedy(&self) -> &'static str {
         match self {
             Self::Io { .. } => "name a folder that gyre may write, with enough room",
+            Self::Foreign { .. } => {
+                "let all processes that share the cache run as the same user (runAsUser in a Pod), or name another folder"
+            }
             Self::Full { .. } => "allow a larger cache of plugins",
         }
     }
@@ -126,7 +147,7 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// If the folder cannot be created.
+    /// If the folder cannot be created, or belongs to somebody else.
     pub fn open(folder: &Path, max_bytes: u64) -> Result<Self, Error> {
         let cache = Self { folder: folder.to_owned(), max_bytes };
         for name in [COMPONENTS, MANIFESTS, REFERENCES] {
@@ -148,7 +169,7 @@ impl Cache {
 
     /// A manifest, if it is in the cache and not damaged.
     pub fn manifest(&self, manifest: &Digest) -> Option<Manifest> {
-        let bytes = read(&self.manifest_path(manifest), bounds::MANIFEST).ok()??;
+        let bytes = files::read(&self.manifest_path(manifest), bounds::MANIFEST).ok()??;
         (Digest::of(&bytes) == *manifest).then(|| Manifest::parse(&bytes).ok()).flatten()
     }
 
@@ -161,16 +182,23 @@ impl Cache {
     ///
     /// # Errors
     ///
-    /// If the pointer is there, but cannot be read. A damaged one counts as absent.
+    /// If the folder belongs to somebody else. A pointer that is damaged or cannot be read counts
+    /// as absent.
     pub fn read(&self, reference: &Reference) -> Result<Option<Pulled>, Error> {
-        let path = self.pointer(reference);
-        let Some(bytes) = read(&path, POINTER).map_err(Error::io(&path, "read"))? else { return Ok(None) };
-        let Ok(pointer) = serde_json::from_slice::<Pointer>(&bytes) else { return Ok(None) };
+        let pointer = match Pointer::read(&self.pointer(reference)) {
+            Err(error @ Error::Foreign { .. }) => return Err(error),
+            Err(error) => {
+                warn!(%reference, error = error_chain(&error), "what the cache says about a reference is not used");
+                None
+            }
+            Ok(pointer) => pointer,
+        };
+        let Some(pointer) = pointer else { return Ok(None) };
         let is_about_it =
             pointer.reference == reference.to_string() && reference.digest().is_none_or(|digest| *digest == pointer.manifest);
         let pulled = self.pulled(&pointer.manifest).filter(|pulled| is_about_it && pulled.component == pointer.component);
-        if let Some(pulled) = &pulled {
-            touch(&pulled.path);
+        if let Some(Ok(Some((file, _)))) = pulled.as_ref().map(|pulled| files::open(&pulled.path)) {
+            touch(&file);
         }
         Ok(pulled)
     }
@@ -179,7 +207,8 @@ impl Cache {
     ///
     /// # Guarantees
     ///
-    /// The pointer is replaced atomically.
+    /// The pointer is replaced atomically. If it says so already, it stays: a process that watches
+    /// it would take the same bytes for news.
     ///
     /// # Errors
     ///
@@ -188,7 +217,11 @@ impl Cache {
         let path = self.pointer(reference);
         let pointer = Pointer { reference: reference.to_string(), manifest: pulled.manifest, component: pulled.component };
         let written = serde_json::to_vec_pretty(&pointer).map_err(io::Error::from);
-        self.write(&path, &written.map_err(Error::io(&path, "written"))?)
+        let bytes = written.map_err(Error::io(&path, "written"))?;
+        if matches!(files::read(&path, POINTER), Ok(Some(found)) if found == bytes) {
+            return Ok(());
+        }
+        self.write(&path, &bytes)
     }
 
     /// The component of a manifest, if both are in the cache. Its bytes are not read.
@@ -196,7 +229,7 @@ impl Cache {
         let manifest = self.manifest(digest)?;
         let layer = manifest.component().ok()?;
         let path = self.component_path(&layer.digest);
-        let is_complete = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == layer.size);
+        let is_complete = fs::symlink_metadata(&path).is_ok_and(|metadata| metadata.is_file() && metadata.len() == layer.size);
         let component = layer.digest;
         is_complete.then(|| Pulled {
             manifest: *digest,
@@ -208,20 +241,17 @@ impl Cache {
     }
 
     /// Returns whether the bytes of a component are in the cache, and removes a damaged file.
-    pub(crate) fn has_component(&self, component: &Digest) -> bool {
+    pub(crate) fn has_component(&self, component: &Digest, size: u64) -> bool {
         let path = self.component_path(component);
-        match hash(&path) {
-            Ok(found) if found == *component => {
-                touch(&path);
-                true
-            }
-            Ok(_) => {
-                // A program that runs it has its bytes already; the next pull writes a good one.
-                let _ = fs::remove_file(&path);
-                false
-            }
-            Err(_) => false,
+        let Ok(Some((file, metadata))) = files::open(&path) else { return false };
+        // What has another length is not read: it may be endless.
+        if metadata.len() == size && hash(&file).is_ok_and(|found| found == *component) {
+            touch(&file);
+            return true;
         }
+        // A program that runs it has its bytes already; the next pull writes a good one.
+        let _ = fs::remove_file(&path);
+        false
     }
 
     /// Checks that a component fits into the cache at all.
@@ -256,7 +286,8 @@ impl Cache {
     /// Creates a folder of the cache, which somebody may have deleted.
     fn make(&self, name: &str) -> Result<PathBuf, Error> {
         let path = self.folder.join(name);
-        fs::create_dir_all(&path).map_err(Error::io(&path, "created"))?;
+        fs::create_dir_all(&self.folder).map_err(Error::io(&self.folder, "created"))?;
+        files::make_folder(&path)?;
         Ok(path)
     }
 
@@ -265,26 +296,20 @@ impl Cache {
         let mut temporary = self.temporary()?;
         temporary.write(bytes)?;
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(Error::io(folder, "created"))?;
+            files::make_folder(folder)?;
         }
         temporary.rename(path)
     }
 }
 
-/// Reads a file of at most `limit` bytes; `None` if it is absent or larger.
-fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let mut bytes = Vec::new();
-    file.take(limit + 1).read_to_end(&mut bytes)?;
-    Ok((bytes.len() as u64 <= limit).then_some(bytes))
+impl Pointer {
+    /// Reads a pointer; `None` if it is absent or damaged.
+    fn read(path: &Path) -> Result<Option<Self>, Error> {
+        Ok(files::read(path, POINTER)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
 }
 
-fn hash(path: &Path) -> io::Result<Digest> {
-    let mut file = File::open(path)?;
+fn hash(mut file: &File) -> io::Result<Digest> {
     let mut hasher = Hasher::new();
     let mut buffer = vec![0; 64 << 10];
     loop {
@@ -297,8 +322,8 @@ fn hash(path: &Path) -> io::Result<Digest> {
 }
 
 /// Marks a file as used now. A volume that is only read keeps the times of its files.
-fn touch(path: &Path) {
-    let _ = File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+fn touch(file: &File) {
+    let _ = file.set_modified(SystemTime::now());
 }
 
 #[cfg(test)]

@@ -40,6 +40,9 @@ pub enum Error {
     /// A parameter comes before the first scheme.
     #[error("the WWW-Authenticate header begins with a parameter")]
     Scheme,
+    /// A realm says itself what its tokens are for.
+    #[error("the realm has a scope, a service or an account in its query")]
+    Realm,
 }
 
 /// Reads all challenges of a header.

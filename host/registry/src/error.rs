@@ -98,6 +98,14 @@ pub enum Error {
         /// The host.
         host: String,
     },
+    /// All requests of a question or a pull together took more than their time.
+    #[error("{host} needs more than {} s in all", .longest.as_secs_f64())]
+    TooLong {
+        /// The registry.
+        host: String,
+        /// The time.
+        longest: Duration,
+    },
     /// The registry wants credentials by an invalid challenge.
     #[error("{host} asks for credentials in a way that cannot be read")]
     Challenge {
@@ -302,7 +310,7 @@ impl Error {
                 "check the reference, and that this host is a registry"
             }
             Self::Unreachable { .. } => "check the host, the network, proxies and certificates, and try again",
-            Self::Interrupted { .. } | Self::Timeout { .. } | Self::Slow { .. } => {
+            Self::Interrupted { .. } | Self::Timeout { .. } | Self::Slow { .. } | Self::TooLong { .. } => {
                 "try again, or allow more time for requests to registries"
             }
             Self::Anonymous { missing: Missing::File, .. } => "log in with docker login, or name a file of credentials",
@@ -313,7 +321,7 @@ impl Error {
                 "write the credentials themselves into \"auths\" of the file, e.g. by kubectl create secret docker-registry"
             }
             Self::Anonymous { missing: Missing::Realm, .. } => {
-                "if this site is trusted, add an entry for its host to the file of credentials"
+                "get a token from this site yourself, and write it into the file of credentials as \"registrytoken\""
             }
             Self::Unauthorized { .. } => "correct the credentials for this registry",
             Self::Denied { .. } => "use credentials that allow it",
@@ -338,6 +346,7 @@ impl Error {
             | Self::Interrupted { .. }
             | Self::Timeout { .. }
             | Self::Slow { .. }
+            | Self::TooLong { .. }
             | Self::Busy { .. }
             | Self::Referrers { .. } => true,
             Self::Status { status, .. } => *status >= 500,

@@ -20,7 +20,8 @@ pub(crate) struct Guard {
     /// The host of the registry as in URLs, without the port.
     host: String,
     /// The reach of the registry, once it is known. It only becomes more public, so a name that
-    /// changes its addresses gains nothing.
+    /// changes its addresses gains nothing. A registry that moves gets another guard, after the
+    /// request that is refused.
     reach: Mutex<Option<Reach>>,
 }
 

@@ -22,9 +22,9 @@
 //! | `transport` | requests with redirects, repetitions and time limits |
 //! | `guard`, `routes`, `tls`, `upload` | where requests may go, by which way, and how bodies are sent |
 //! | `error`, [`settings`], [`progress`] | what may go wrong, and what users set |
-//! | [`cache`] | a folder with components, by digest |
+//! | [`cache`] | a folder with components and their signatures, by digest |
 //! | [`manifest`], [`token`], [`challenge`], [`credentials`] | what registries send, and docker's file |
-//! | `realm`, `address`, [`reference`], [`digest`], [`media_type`], [`bounds`] | names and rules |
+//! | `realm`, `address`, `signature`, [`reference`], [`digest`], [`media_type`], [`bounds`] | names and rules |
 //!
 //! What is absent: the check of signatures, the compilation of components, and programs that help
 //! with credentials.
@@ -47,6 +47,7 @@ pub mod registries;
 mod routes;
 mod session;
 pub mod settings;
+mod signature;
 mod tls;
 pub mod token;
 mod transport;
@@ -59,8 +60,9 @@ pub use self::error::{Error, Missing};
 pub use self::manifest::Manifest;
 pub use self::progress::{Progress, Silent};
 pub use self::reference::{Reference, is_reference};
-pub use self::registries::{Component, FoundSignature, Registries, SignatureKind};
+pub use self::registries::{Component, Registries};
 pub use self::settings::{Environment, Settings};
+pub use self::signature::{FoundSignature, SignatureKind};
 
 /// When a component is pulled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -84,8 +84,13 @@ pub enum Error {
         limit: u64,
     },
     /// It is not JSON, or has not the fields of a manifest.
-    #[error("it cannot be read as JSON with the expected fields")]
-    Json(#[source] serde_json::Error),
+    #[error("it cannot be read as JSON with the expected fields: line {line}, column {column}")]
+    Json {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+    },
     /// It is of another version of the format.
     #[error("its schemaVersion is {0}, not 2")]
     SchemaVersion(u64),
@@ -157,7 +162,7 @@ impl Error {
             Self::NoComponent { .. } | Self::Layers(_) => "name an artifact that gyre push or wkg pushed",
             Self::Component { .. } => "build a smaller component",
             Self::Size { .. }
-            | Self::Json(_)
+            | Self::Json { .. }
             | Self::SchemaVersion(_)
             | Self::MediaType { .. }
             | Self::Ambiguous
@@ -165,6 +170,13 @@ impl Error {
             | Self::Number { .. }
             | Self::OtherComponent { .. } => "push the component again, with gyre push or wkg",
         }
+    }
+}
+
+/// Without its text, which may quote as much as the document has.
+impl From<serde_json::Error> for Error {
+    fn from(error: serde_json::Error) -> Self {
+        Self::Json { line: error.line(), column: error.column() }
     }
 }
 
@@ -186,7 +198,7 @@ struct Document {
 impl Document {
     fn parse(bytes: &[u8]) -> Result<Self, Error> {
         check_size(bytes, bounds::MANIFEST)?;
-        let document: Self = serde_json::from_slice(bytes).map_err(Error::Json)?;
+        let document: Self = serde_json::from_slice(bytes)?;
         if document.schema_version != SCHEMA_VERSION {
             return Err(Error::SchemaVersion(document.schema_version));
         }
@@ -199,7 +211,7 @@ impl Document {
     /// Checks the media type, which the specification does not require inside of a document.
     fn check_media_type(&self, expected: &'static str) -> Result<(), Error> {
         match &self.media_type {
-            Some(found) if found != expected => Err(Error::MediaType { expected, found: found.clone() }),
+            Some(found) if found != expected => Err(Error::MediaType { expected, found: shown(found) }),
             _ => Ok(()),
         }
     }
@@ -271,7 +283,7 @@ impl Manifest {
 
     /// The bytes to push, whose digest names the manifest.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        serde_json::to_vec(self).map_err(Error::Json)
+        Ok(serde_json::to_vec(self)?)
     }
 }
 
@@ -305,7 +317,7 @@ impl Index {
 
     /// The bytes to push.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        serde_json::to_vec(self).map_err(Error::Json)
+        Ok(serde_json::to_vec(self)?)
     }
 }
 

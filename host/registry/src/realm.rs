@@ -4,7 +4,7 @@
 //! `auth.docker.io`, `registry.gitlab.com` to `gitlab.com`. It could also ask for the password
 //! itself, so a registry learns nothing by this that it could not learn anyway. But a header that
 //! somebody else put into its answer, or a proxy in front of it, must not send the password to a
-//! stranger. So a realm gets it if it is of the same site; others need an entry of their own.
+//! stranger. So a realm gets it if it is of the same site.
 
 use std::net::IpAddr;
 

@@ -7,12 +7,12 @@ mod signatures;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio_rustls::rustls::ClientConfig;
 
 pub use self::push::Component;
-pub use self::signatures::{FoundSignature, SignatureKind};
 use crate::bounds;
 use crate::digest::Digest;
 use crate::error::Error;
@@ -74,6 +74,10 @@ impl Registries {
         if let Some(digest) = reference.digest() {
             return Ok(*digest);
         }
+        self.within(reference, self.shared.settings.question, self.resolve_tag(reference)).await
+    }
+
+    async fn resolve_tag(&self, reference: &Reference) -> Result<Digest, Error> {
         let session = self.session(reference)?;
         match session.digest(reference.repository(), &reference.target()).await? {
             Some(digest) => Ok(digest),
@@ -91,7 +95,8 @@ impl Registries {
     ///
     /// If the registry cannot be asked, does not have it, or sends something else.
     pub async fn manifest(&self, reference: &Reference) -> Result<(Digest, Manifest), Error> {
-        let (digest, _, manifest) = self.manifest_bytes(reference).await?;
+        let (digest, _, manifest) =
+            self.within(reference, self.shared.settings.question, self.manifest_bytes(reference)).await?;
         Ok((digest, manifest))
     }
 
@@ -107,7 +112,8 @@ impl Registries {
         }
         let refused = |source| Error::Manifest { what: format!("the config of {reference}"), source };
         let session = self.session(reference)?;
-        let bytes = session.small_blob(reference.repository(), &manifest.config, bounds::CONFIG).await?;
+        let answer = session.small_blob(reference.repository(), &manifest.config, bounds::CONFIG);
+        let bytes = self.within(reference, self.shared.settings.question, answer).await?;
         let config = WasmConfig::parse(&bytes).map_err(refused)?;
         let layer = manifest.component().map_err(refused)?;
         config.check_layer(&layer.digest).map_err(refused)?;
@@ -135,6 +141,28 @@ impl Registries {
         Ok((digest, bytes, manifest))
     }
 
+    /// Waits for all of an answer at most so long.
+    async fn within<T>(
+        &self,
+        reference: &Reference,
+        longest: Duration,
+        answer: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let too_long = || Error::TooLong { host: reference.registry().to_owned(), longest };
+        let result = tokio::time::timeout(longest, answer).await.unwrap_or_else(|_| Err(too_long()));
+        result.inspect_err(|error| self.forget_if_moved(reference, error))
+    }
+
+    /// Forgets the client of a registry that has more local addresses than before, so that the next
+    /// request accepts them, as a new process would.
+    fn forget_if_moved(&self, reference: &Reference, error: &Error) {
+        let Error::Address(refused) = error else { return };
+        let mut sessions = self.shared.sessions.lock();
+        if sessions.get(reference.registry()).is_some_and(|session| session.is_at(&refused.host)) {
+            sessions.remove(reference.registry());
+        }
+    }
+
     /// The client of a reference's registry, which is made for its first request.
     fn session(&self, reference: &Reference) -> Result<Arc<Session>, Error> {
         let Shared { settings, tls, sessions, .. } = &*self.shared;
@@ -150,7 +178,10 @@ impl Registries {
 
 #[cfg(test)]
 mod tests {
+    use std::net::IpAddr;
+
     use super::*;
+    use crate::address::{self, Reach};
     use crate::cache::Cache;
     use crate::progress::Silent;
 
@@ -179,5 +210,17 @@ mod tests {
         let one = session("oci://registry.example.com/a:1");
         assert!(Arc::ptr_eq(&one, &session("oci://Registry.example.com/b:2")));
         assert!(!Arc::ptr_eq(&one, &session("oci://registry.example.com:5000/a:1")));
+    }
+
+    #[test]
+    fn a_registry_that_moves_into_a_private_network_gets_another_client() {
+        let registries = Registries::new(Settings::default()).unwrap();
+        let reference = "oci://registry.example.com:5000/a:1".parse().unwrap();
+        let first = registries.session(&reference).unwrap();
+        for (host, is_forgotten) in [("storage.example.com", false), ("registry.example.com", true)] {
+            let refused = address::check(host, IpAddr::from([10, 0, 0, 1]), Reach::Public).unwrap_err();
+            registries.forget_if_moved(&reference, &refused.into());
+            assert_eq!(!Arc::ptr_eq(&first, &registries.session(&reference).unwrap()), is_forgotten, "{host}");
+        }
     }
 }

@@ -200,6 +200,11 @@ impl Session {
         host_of(self.transport.base())
     }
 
+    /// Returns whether the registry is at this host of URLs, without a port.
+    pub(crate) fn is_at(&self, host: &str) -> bool {
+        self.transport.base().host_str() == Some(host)
+    }
+
     fn request(&self, method: Method, path: &str) -> Result<Request, Error> {
         Ok(Request::new(method, self.transport.place(self.transport.base(), &format!("v2/{path}"))?))
     }

@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::bounds;
+
 /// The default of [`Settings::timeout`].
 const TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -22,6 +24,12 @@ pub struct Settings {
     pub insecure: BTreeSet<String>,
     /// The time that a request may take without any progress.
     pub timeout: Duration,
+    /// The longest time of a question, with all requests that it takes.
+    #[doc(hidden)]
+    pub question: Duration,
+    /// The longest time of a pull.
+    #[doc(hidden)]
+    pub transfer: Duration,
     /// The environment of the process.
     pub environment: Environment,
     /// The length of a second of `Retry-After`, of backoff, and of the validity of tokens.
@@ -36,6 +44,8 @@ impl Default for Settings {
             ca_bundle: None,
             insecure: BTreeSet::new(),
             timeout: TIMEOUT,
+            question: bounds::QUESTION,
+            transfer: bounds::TRANSFER,
             environment: Environment::of_process(),
             second: Duration::from_secs(1),
         }

@@ -10,6 +10,12 @@ use super::Error;
 
 pub(super) const FOLDER: &str = "temporary";
 
+/// Returns whether a name in the folder is one of ours.
+pub(super) fn is_name(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().as_encoded_bytes();
+    name.len() == 16 && name.iter().all(u8::is_ascii_hexdigit)
+}
+
 /// A file without a name of its own yet. It is removed, unless it is renamed.
 pub(crate) struct Temporary {
     path: PathBuf,

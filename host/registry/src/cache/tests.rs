@@ -1,3 +1,5 @@
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::slice;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -6,6 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::manifest::Descriptor;
 use crate::media_type;
+use crate::signature::{FoundSignature, SignatureKind};
 
 /// A cache in a folder of its own.
 fn cache(max_bytes: u64) -> (TempDir, Cache) {
@@ -26,13 +29,22 @@ fn put(cache: &Cache, bytes: &[u8], age: Duration) -> Pulled {
     let manifest = Manifest::new(config, layer.clone(), annotations).to_bytes().unwrap();
     let path = cache.component_path(&layer.digest);
     fs::write(&path, bytes).unwrap();
-    File::open(&path).unwrap().set_modified(SystemTime::now() - age).unwrap();
+    self::age(&path, age);
     cache.keep_manifest(&Digest::of(&manifest), &manifest).unwrap();
     cache.pulled(&Digest::of(&manifest)).unwrap()
 }
 
 fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(60 * minutes)
+}
+
+fn days(days: u64) -> Duration {
+    minutes(days * 24 * 60)
+}
+
+/// Makes a file of the cache older.
+fn age(path: &Path, age: Duration) {
+    File::open(path).unwrap().set_modified(SystemTime::now() - age).unwrap();
 }
 
 /// The number of files in a folder of the cache.
@@ -64,6 +76,10 @@ fn a_reference_means_what_it_was_pointed_to() {
     assert_eq!(count(&cache, temporary::FOLDER), 0);
     let shown = fs::read_to_string(cache.pointer(&reference("1"))).unwrap();
     assert!(shown.contains("\"reference\": \"oci://registry.example.com/echo:1\""), "{shown}");
+    let inode = || fs::metadata(cache.pointer(&reference("1"))).unwrap().ino();
+    let before = inode();
+    cache.point(&reference("1"), &cache.read(&reference("1")).unwrap().unwrap()).unwrap();
+    assert_eq!(inode(), before, "the same again is no news");
 }
 
 #[test]
@@ -90,8 +106,38 @@ fn what_is_damaged_counts_as_absent() {
         assert!(cache.read(&reference("1")).unwrap().is_some());
     }
     fs::write(&pulled.path, b"Component").unwrap();
-    assert!(!cache.has_component(&pulled.component) && !pulled.path.exists());
-    assert!(cache.has_component(&other.component));
+    assert!(!cache.has_component(&pulled.component, 9) && !pulled.path.exists());
+    assert!(cache.has_component(&other.component, 5));
+    // To read all of it would take an hour.
+    File::create(&pulled.path).unwrap().set_len(1 << 40).unwrap();
+    assert!(!cache.has_component(&pulled.component, 9) && !pulled.path.exists());
+    fs::remove_file(&pointer).unwrap();
+    fs::create_dir(&pointer).unwrap();
+    assert_eq!(cache.read(&reference("1")).unwrap(), None);
+}
+
+#[test]
+fn nobody_else_writes_to_the_cache_and_links_are_not_followed() {
+    let (folder, cache) = cache(1 << 20);
+    let pulled = put(&cache, b"component", minutes(0));
+    cache.point(&reference("1"), &pulled).unwrap();
+    let (pointer, references) = (cache.pointer(&reference("1")), cache.folder.join(REFERENCES));
+    let mode = || fs::metadata(&references).unwrap().mode() & 0o777;
+    assert_eq!(mode(), 0o700);
+    fs::set_permissions(&references, fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(cache.read(&reference("1")).unwrap().is_some());
+    assert_eq!(mode(), 0o700);
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&pointer, &elsewhere).unwrap();
+    symlink(&elsewhere, &pointer).unwrap();
+    assert_eq!(cache.read(&reference("1")).unwrap(), None);
+    fs::remove_file(&pointer).unwrap();
+    fs::rename(&elsewhere, &pointer).unwrap();
+    assert!(cache.read(&reference("1")).unwrap().is_some());
+    fs::rename(&references, &elsewhere).unwrap();
+    symlink(&elsewhere, &references).unwrap();
+    assert_eq!(cache.read(&reference("1")).unwrap(), None);
+    assert!(Cache::open(&cache.folder, 1).is_err() && cache.point(&reference("1"), &pulled).is_err());
 }
 
 fn pointer_to(pulled: &Pulled) -> Pointer {
@@ -113,9 +159,9 @@ fn a_pinned_reference_means_its_digest_only() {
 fn the_component_that_was_not_used_for_the_longest_time_is_removed_first() {
     let (_folder, cache) = cache(1 << 20);
     let bytes = |first: u8| vec![first; 600];
-    let old = put(&cache, &bytes(1), minutes(30));
-    let mounted = put(&cache, &bytes(2), minutes(40));
-    let used = put(&cache, &bytes(3), minutes(50));
+    let old = put(&cache, &bytes(1), days(30));
+    let mounted = put(&cache, &bytes(2), days(40));
+    let used = put(&cache, &bytes(3), days(50));
     let new = put(&cache, &bytes(4), minutes(1));
     for (tag, pulled) in [("old", &old), ("used", &used), ("new", &new)] {
         cache.point(&reference(tag), pulled).unwrap();
@@ -129,6 +175,93 @@ fn the_component_that_was_not_used_for_the_longest_time_is_removed_first() {
     assert!(!cache.pointer(&reference("old")).exists() && cache.manifest(&old.manifest).is_none());
     assert!(cache.read(&reference("used")).unwrap().is_some());
     assert!(cache.manifest(&mounted.manifest).is_some());
+}
+
+#[test]
+fn what_references_of_other_processes_mean_stays_for_a_week_and_what_was_rejected_makes_room() {
+    let (_folder, cache) = cache(2_000);
+    let bytes = |first: u8| vec![first; 600];
+    let (forgotten, other) = (put(&cache, &bytes(1), days(8)), put(&cache, &bytes(2), days(6)));
+    cache.point(&reference("forgotten"), &forgotten).unwrap();
+    cache.point(&reference("other"), &other).unwrap();
+    let rejected = put(&cache, &bytes(3), minutes(1));
+    let full = Cache { max_bytes: total(&cache), ..cache };
+    assert_eq!(full.make_room(0, &[]).unwrap(), Cleaned::default());
+    assert_eq!(full.make_room(700, &[]).unwrap().components, 2);
+    assert!(!forgotten.path.exists() && !rejected.path.exists() && other.path.exists());
+    assert!(full.make_room(700, &[]).is_ok_and(|cleaned| cleaned.components == 0));
+    assert!(matches!(full.make_room(full.max_bytes + 1, &[]), Err(Error::Full { .. })));
+}
+
+#[test]
+fn cleaning_removes_only_what_has_names_of_the_cache_and_is_old() {
+    let (folder, cache) = cache(1 << 20);
+    let temporary = cache.make(temporary::FOLDER).unwrap();
+    let hex = Digest::of(b"").hex();
+    let of_others = [temporary.join("notes.txt"), temporary.join(&hex), cache.folder.join(REFERENCES).join("notes.json")];
+    let ours = [temporary.join(&hex[..16]), cache.folder.join(REFERENCES).join(format!("{hex}.json"))];
+    for path in of_others.iter().chain(&ours) {
+        fs::write(path, "").unwrap();
+    }
+    cache.clean(&[]).unwrap();
+    assert!(ours.iter().all(|path| path.exists()));
+    for path in of_others.iter().chain(&ours) {
+        age(path, minutes(61));
+    }
+    cache.clean(&[]).unwrap();
+    assert!(of_others.iter().all(|path| path.exists()) && !ours.iter().any(|path| path.exists()));
+    let elsewhere = folder.path().join("elsewhere");
+    fs::rename(&temporary, &elsewhere).unwrap();
+    symlink(&elsewhere, &temporary).unwrap();
+    let file = elsewhere.join(&hex[..16]);
+    fs::write(&file, "").unwrap();
+    age(&file, minutes(61));
+    assert!(cache.clean(&[]).is_err() && file.exists());
+}
+
+/// A signature of so many bytes.
+fn signature(kind: SignatureKind, letter: char, size: usize) -> FoundSignature {
+    FoundSignature {
+        kind,
+        digest: Digest::of(letter.to_string().as_bytes()),
+        media_type: String::new(),
+        artifact_type: None,
+        bytes: letter.to_string().repeat(size).into_bytes(),
+        annotations: BTreeMap::new(),
+    }
+}
+
+#[test]
+fn accepted_signatures_are_kept_together_bounded_and_as_long_as_their_manifest() {
+    use SignatureKind::{Bundle, Simple};
+    let (_folder, cache) = cache(1 << 20);
+    let pulled = put(&cache, b"component", days(1));
+    let manifest = &pulled.manifest;
+    assert!(cache.kept_signatures(manifest).is_empty());
+    let (first, second) = (signature(Bundle, 'a', 9), signature(Simple, 'b', 9));
+    // The same payload, signed by another key.
+    let annotations = BTreeMap::from([("signature".to_owned(), "other".to_owned())]);
+    let third = FoundSignature { annotations, ..second.clone() };
+    cache.keep_signatures(manifest, slice::from_ref(&first)).unwrap();
+    cache.keep_signatures(manifest, &[second.clone(), third.clone(), second.clone()]).unwrap();
+    cache.keep_signatures(manifest, &[]).unwrap();
+    cache.keep_signatures(manifest, slice::from_ref(&first)).unwrap();
+    assert_eq!(cache.kept_signatures(manifest), [second, third, first]);
+    // Quotes take two bytes each in the file.
+    for letter in ['c', '"', 'd', 'e', 'f'] {
+        cache.keep_signatures(manifest, &[signature(Bundle, letter, 1_000_000)]).unwrap();
+        let kept = cache.kept_signatures(manifest);
+        assert_eq!(kept[0].bytes[0], letter as u8, "the newest is kept");
+        let bytes = fs::metadata(cache.signatures_path(manifest)).unwrap().len();
+        assert!(bytes <= bounds::SIGNATURES, "{bytes}");
+    }
+    let early = Digest::of(b"not pulled yet");
+    cache.keep_signatures(&early, &[signature(Bundle, 'a', 1)]).unwrap();
+    cache.clean(&[]).unwrap();
+    assert!(!cache.kept_signatures(manifest).is_empty() && !cache.kept_signatures(&early).is_empty());
+    age(&cache.signatures_path(&early), minutes(61));
+    Cache { max_bytes: 0, ..cache.clone() }.clean(&[]).unwrap();
+    assert!(cache.kept_signatures(manifest).is_empty() && cache.kept_signatures(&early).is_empty());
 }
 
 #[test]
@@ -147,13 +280,13 @@ fn what_is_mounted_stays_even_if_it_is_too_much() {
 fn what_dead_pulls_left_behind_is_removed_and_what_is_being_written_is_not() {
     let (_folder, cache) = cache(1 << 20);
     let (dead, active) = (cache.temporary().unwrap(), cache.temporary().unwrap());
-    File::open(dead.path()).unwrap().set_modified(SystemTime::now() - minutes(61)).unwrap();
+    age(dead.path(), minutes(61));
     let lonely = Digest::of(b"no manifest");
     let path = cache.manifest_path(&lonely);
     fs::write(&path, b"no manifest").unwrap();
     cache.clean(&[]).unwrap();
     assert!(!dead.path().exists() && active.path().exists() && path.exists());
-    File::open(&path).unwrap().set_modified(SystemTime::now() - minutes(61)).unwrap();
+    age(&path, minutes(61));
     cache.clean(&[]).unwrap();
     assert!(!path.exists());
     let path = active.path().to_owned();

@@ -83,7 +83,7 @@ impl WasmConfig {
     /// If it is not one, within the [bounds].
     pub fn parse(bytes: &[u8]) -> Result<Self, Error> {
         check_size(bytes, bounds::CONFIG)?;
-        serde_json::from_slice(bytes).map_err(Error::Json)
+        Ok(serde_json::from_slice(bytes)?)
     }
 
     /// Compares the config with the component that its manifest describes.
@@ -97,6 +97,6 @@ impl WasmConfig {
 
     /// The bytes to push.
     pub(crate) fn to_bytes(&self) -> Result<Vec<u8>, Error> {
-        serde_json::to_vec(self).map_err(Error::Json)
+        Ok(serde_json::to_vec(self)?)
     }
 }

@@ -91,6 +91,13 @@ fn each_other_manifest_has_its_own_error() {
     ] {
         check(&manifest, expected);
     }
+    // Errors quote only a bounded part of it.
+    let letters = "a".repeat(1 << 20);
+    let image = json!([{"mediaType": format!("application/vnd.oci.image.layer.{letters}"), "digest": digest(), "size": 9}]);
+    for long in [with("/mediaType", json!(letters)), with("/schemaVersion", json!(letters)), with("/layers", image)] {
+        let error = read(&long).and_then(|manifest| manifest.component().cloned()).unwrap_err();
+        assert!(gyre_core::text::error_chain(&error).len() < 300, "{}", error.remedy());
+    }
     let long = vec![b' '; bounds::MANIFEST as usize + 1];
     assert!(matches!(Manifest::parse(&long), Err(Error::Size { .. })));
 }

@@ -33,6 +33,10 @@ impl Registries {
     /// If the registry cannot be asked, does not have it, or sends something else; or if the cache
     /// cannot be written. A transfer that breaks off is begun again twice.
     pub async fn pull(&self, reference: &Reference, cache: &Cache, progress: &dyn Progress) -> Result<Pulled, Error> {
+        self.within(reference, self.shared.settings.transfer, self.pull_component(reference, cache, progress)).await
+    }
+
+    async fn pull_component(&self, reference: &Reference, cache: &Cache, progress: &dyn Progress) -> Result<Pulled, Error> {
         let digest = self.resolve(reference).await?;
         let turn = self.turn(digest);
         let _turn = turn.lock().await;
@@ -74,14 +78,14 @@ impl Registries {
 
 /// The component of a manifest that is in the cache, with the right bytes.
 async fn cached(cache: &Cache, digest: Digest) -> Option<Pulled> {
-    let pulled = cache.pulled(&digest)?;
-    has_component(cache, pulled.component).await.then_some(pulled)
+    let manifest = cache.manifest(&digest)?;
+    if has_component(cache, manifest.component().ok()?).await { cache.pulled(&digest) } else { None }
 }
 
 /// Hashes a file of the cache on another thread, because it may be large.
-async fn has_component(cache: &Cache, component: Digest) -> bool {
-    let cache = cache.clone();
-    let hashed = tokio::task::spawn_blocking(move || cache.has_component(&component)).await;
+async fn has_component(cache: &Cache, layer: &Descriptor) -> bool {
+    let (cache, digest, size) = (cache.clone(), layer.digest, layer.size);
+    let hashed = tokio::task::spawn_blocking(move || cache.has_component(&digest, size)).await;
     hashed.unwrap_or(false)
 }
 
@@ -105,7 +109,7 @@ async fn fill(
     progress: &dyn Progress,
 ) -> Result<(), Error> {
     // Another manifest may describe the same component.
-    if !has_component(cache, layer.digest).await {
+    if !has_component(cache, layer).await {
         download(session, repository, layer, cache, progress).await?;
     }
     let (digest, bytes) = manifest;

@@ -21,68 +21,48 @@ use crate::manifest::{self, Descriptor, Index, Manifest};
 use crate::media_type;
 use crate::reference::Reference;
 use crate::session::Session;
+use crate::signature::{FoundSignature, SignatureKind};
 
 /// The attempts to add a referrer to a list that others change at the same time.
 const ATTEMPTS: usize = 3;
 /// The content of an empty config.
 const EMPTY: &[u8] = b"{}";
 
-/// Something that may be a signature of a manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundSignature {
-    /// In which form it is.
-    pub kind: SignatureKind,
-    /// The digest of the bundle's manifest, or of the payload.
-    pub digest: Digest,
-    /// The media type of the bytes.
-    pub media_type: String,
-    /// The kind of artifact of the bundle's manifest.
-    pub artifact_type: Option<String>,
-    /// The bundle, or the payload.
-    pub bytes: Vec<u8>,
-    /// The annotations of the bundle's manifest, or of the payload, which have the signature.
-    pub annotations: BTreeMap<String, String>,
-}
-
-/// The form of a signature.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignatureKind {
-    /// A Sigstore bundle.
-    Bundle,
-    /// A payload of simple signing, with the signature beside it.
-    Simple,
-}
-
 impl Registries {
     /// Returns what may be signatures of a manifest: bundles first, then the older form.
     ///
     /// # Guarantees
     ///
-    /// There are at most [`bounds::REFERRERS`], each with at most [`bounds::SIGNATURE`] bytes. Each
-    /// has the digest by which it is listed. Those that are invalid, or of other kinds, are left
-    /// out.
+    /// There are at most [`bounds::REFERRERS`], each with at most [`bounds::SIGNATURE`] bytes, and
+    /// all with at most [`bounds::SIGNATURES`]. Each has the digest by which it is listed, and is
+    /// there once. Those that are invalid, cannot be read, or are of other kinds, are left out.
     ///
     /// # Errors
     ///
-    /// If the registry cannot be asked: then it is not known what there is.
+    /// If the registry cannot be asked which there are.
     pub async fn signatures(&self, reference: &Reference, manifest: &Digest) -> Result<Vec<FoundSignature>, Error> {
+        self.within(reference, self.shared.settings.question, self.found(reference, manifest)).await
+    }
+
+    async fn found(&self, reference: &Reference, manifest: &Digest) -> Result<Vec<FoundSignature>, Error> {
         let (session, repository) = (self.session(reference)?, reference.repository());
         let mut found = Vec::new();
-        let listed = list(&session, repository, manifest).await?;
-        let is_bundle = |listed: &&Descriptor| {
-            // Some registries list the type of the config instead of the artifact's.
-            listed.artifact_type.as_ref().is_none_or(|kind| kind.starts_with(media_type::BUNDLES) || kind == media_type::EMPTY)
-        };
-        for listed in listed.iter().filter(is_bundle).take(bounds::REFERRERS) {
-            found.extend(bundle(&session, repository, manifest, listed).await?);
+        let mut room = bounds::SIGNATURES;
+        for listed in list(&session, repository, manifest).await? {
+            found.extend(bundle(&session, repository, manifest, &listed, &mut room).await?);
         }
-        let rest = bounds::REFERRERS - found.len().min(bounds::REFERRERS);
         let target = format!("sha256-{}.sig", manifest.hex());
-        let Some(bytes) = if_present(session.manifest(repository, &target).await)? else { return Ok(found) };
-        let Some(older) = accepted(Manifest::parse(&bytes.1), &target) else { return Ok(found) };
-        let is_payload = |layer: &&Descriptor| layer.media_type == media_type::SIMPLE_SIGNING;
-        for layer in older.layers.iter().filter(is_payload).take(rest) {
-            found.extend(content(&session, repository, layer).await?.map(|bytes| FoundSignature {
+        let Some((_, bytes)) = if_present(session.manifest(repository, &target).await)? else { return Ok(found) };
+        let Some(older) = accepted(Manifest::parse(&bytes), &target) else { return Ok(found) };
+        let mut payloads: Vec<&Descriptor> = Vec::new();
+        for layer in &older.layers {
+            if layer.media_type == media_type::SIMPLE_SIGNING && !payloads.contains(&layer) {
+                payloads.push(layer);
+            }
+        }
+        payloads.truncate(bounds::REFERRERS.saturating_sub(found.len()));
+        for layer in payloads {
+            found.extend(content(&session, repository, layer, &mut room).await?.map(|bytes| FoundSignature {
                 kind: SignatureKind::Simple,
                 digest: layer.digest,
                 media_type: layer.media_type.clone(),
@@ -149,24 +129,35 @@ fn tag_of_list(subject: &Digest) -> String {
     format!("sha256-{}", subject.hex())
 }
 
-/// The manifests that the registry lists as referrers of one.
+/// The manifests that the registry lists as referrers of one, without those that are no bundles.
 async fn list(session: &Session, repository: &str, subject: &Digest) -> Result<Vec<Descriptor>, Error> {
     let mut listed = Vec::new();
     let mut page = None;
     for _ in 0..bounds::PAGES {
         let Some((bytes, next)) = session.referrers(repository, subject, page).await? else { break };
         let of_page = accepted(Index::parse(&bytes), "the list of referrers");
-        listed.extend(of_page.into_iter().flat_map(|index| index.manifests));
+        add_bundles(&mut listed, of_page.map(|index| index.manifests).unwrap_or_default());
         page = next;
-        if page.is_none() || listed.len() > bounds::REFERRERS {
+        if page.is_none() || listed.len() >= bounds::REFERRERS {
             break;
         }
     }
     // A registry may have got this API after the list was made.
-    if listed.is_empty() {
-        listed = list_by_tag(session, repository, subject).await?;
-    }
+    add_bundles(&mut listed, list_by_tag(session, repository, subject).await?);
     Ok(listed)
+}
+
+/// Adds those that may be bundles, each once.
+fn add_bundles(listed: &mut Vec<Descriptor>, more: Vec<Descriptor>) {
+    for new in more {
+        // Some registries list the type of the config instead of the artifact's.
+        let is_bundle =
+            new.artifact_type.as_ref().is_none_or(|kind| kind.starts_with(media_type::BUNDLES) || kind == media_type::EMPTY);
+        let is_there = listed.iter().any(|listed| listed.digest == new.digest);
+        if is_bundle && !is_there && listed.len() < bounds::REFERRERS {
+            listed.push(new);
+        }
+    }
 }
 
 async fn list_by_tag(session: &Session, repository: &str, subject: &Digest) -> Result<Vec<Descriptor>, Error> {
@@ -203,42 +194,66 @@ async fn bundle(
     repository: &str,
     subject: &Digest,
     listed: &Descriptor,
+    room: &mut u64,
 ) -> Result<Option<FoundSignature>, Error> {
     let target = listed.digest.to_string();
-    let Some((digest, bytes)) = if_present(session.manifest(repository, &target).await)? else { return Ok(None) };
+    let Some((digest, bytes)) = if_sound(session.manifest(repository, &target).await)? else { return Ok(None) };
     let Some(manifest) = accepted(Manifest::parse(&bytes), &target) else { return Ok(None) };
     let is_about_it = manifest.subject.as_ref().is_some_and(|found| found.digest == *subject);
     let [layer] = manifest.layers.as_slice() else { return Ok(None) };
     if !is_about_it || !layer.media_type.starts_with(media_type::BUNDLES) {
         return Ok(None);
     }
-    Ok(content(session, repository, layer).await?.map(|bytes| FoundSignature {
+    Ok(content(session, repository, layer, room).await?.map(|bytes| FoundSignature {
         kind: SignatureKind::Bundle,
         digest,
         media_type: layer.media_type.clone(),
         artifact_type: manifest.artifact_type.clone(),
         bytes,
-        annotations: manifest.annotations.clone(),
+        annotations: BTreeMap::new(),
     }))
 }
 
 /// The bytes of a signature; `None` if they are too many, absent or others than those that are
-/// listed.
-async fn content(session: &Session, repository: &str, layer: &Descriptor) -> Result<Option<Vec<u8>>, Error> {
-    if_present(session.small_blob(repository, layer, bounds::SIGNATURE).await)
+/// listed. There is `room` for all of them and their annotations.
+async fn content(session: &Session, repository: &str, layer: &Descriptor, room: &mut u64) -> Result<Option<Vec<u8>>, Error> {
+    let annotations: usize = layer.annotations.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let Some(rest) = room.checked_sub(layer.size.saturating_add(annotations as u64)) else {
+        debug!(signature = %layer.digest, "a signature is left out, because there are too many");
+        return Ok(None);
+    };
+    let bytes = if_sound(session.small_blob(repository, layer, bounds::SIGNATURE).await)?;
+    if bytes.is_some() {
+        *room = rest;
+    }
+    Ok(bytes)
 }
 
-/// Leaves out what is absent or invalid. Anybody who may push can put it there, and it must not
-/// hide the signatures beside it.
+/// A list of signatures need not be there.
 fn if_present<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
     match result {
-        Ok(found) => Ok(Some(found)),
         Err(Error::NotFound { .. }) => Ok(None),
-        Err(error @ (Error::TooLarge { .. } | Error::Size { .. } | Error::Digest { .. })) => {
+        result => result.map(Some),
+    }
+}
+
+/// Leaves out a signature that is absent or cannot be read. Anybody who may push can put it there,
+/// and it must not hide those beside it.
+fn if_sound<T>(result: Result<T, Error>) -> Result<Option<T>, Error> {
+    match result {
+        Err(
+            error @ (Error::NotFound { .. }
+            | Error::Denied { .. }
+            | Error::Status { status: 400..=499, .. }
+            | Error::Interrupted { .. }
+            | Error::TooLarge { .. }
+            | Error::Size { .. }
+            | Error::Digest { .. }),
+        ) => {
             debug!(%error, "a signature is left out");
             Ok(None)
         }
-        Err(error) => Err(error),
+        result => result.map(Some),
     }
 }
 

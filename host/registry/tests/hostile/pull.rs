@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::response::Response;
 use bytes::Bytes;
 use futures::stream;
-use gyre_registry::{Digest, Error, PulledFrom, Silent, bounds, media_type};
+use gyre_registry::{Digest, Error, PulledFrom, Settings, Silent, bounds, media_type};
 use http::Method;
 use http::header::CONTENT_LENGTH;
 use serde_json::json;
@@ -150,15 +151,31 @@ async fn a_body_that_stands_still_or_drips_is_given_up() {
     let error = check_refused(&registry, &client, &folder, "did not answer within 0.4 s").await;
     assert!(matches!(error, Error::Timeout { .. }) && error.is_temporary());
     // Each byte comes in time, but all of them would take much longer.
-    registry.on(Method::GET, &blob(), 1, |_| {
-        let drops = stream::unfold((), |()| async {
-            tokio::time::sleep(SHORT / 8).await;
-            Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(&[0])), ()))
-        });
-        answer(200).header(CONTENT_LENGTH, COMPONENT.len()).body(Body::from_stream(drops)).unwrap()
-    });
+    registry.on(Method::GET, &blob(), 1, |_| drip());
     let error = check_refused(&registry, &client, &folder, "less than 32 KiB per second").await;
     assert!(matches!(error, Error::Slow { .. }) && error.is_temporary());
+}
+
+/// An answer as long as the component, of which a byte comes from time to time.
+fn drip() -> Response {
+    let drops = stream::unfold((), |()| async {
+        tokio::time::sleep(SHORT / 8).await;
+        Some((Ok::<_, std::convert::Infallible>(Bytes::from_static(&[0])), ()))
+    });
+    answer(200).header(CONTENT_LENGTH, COMPONENT.len()).body(Body::from_stream(drops)).unwrap()
+}
+
+#[tokio::test]
+async fn a_question_and_a_pull_have_an_end_even_if_each_byte_comes_in_time() {
+    let (registry, _, folder, _) = stage().await;
+    let settings = super::client::settings(&[&registry.host()]);
+    let hasty = gyre_registry::Registries::new(Settings { question: SHORT, ..settings.clone() }).unwrap();
+    registry.on(Method::GET, "/manifests/1", 1, |_| drip());
+    let error = expect(hasty.manifest(&registry.reference("1")).await, "needs more than 0.4 s in all");
+    assert!(matches!(error, Error::TooLong { .. }) && error.is_temporary());
+    let hasty = gyre_registry::Registries::new(Settings { transfer: SHORT, ..settings }).unwrap();
+    registry.on(Method::GET, &blob(), 1, |_| drip());
+    check_refused(&registry, &hasty, &folder, "needs more than 0.4 s in all").await;
 }
 
 #[tokio::test]
