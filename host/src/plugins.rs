@@ -51,7 +51,7 @@ pub(crate) fn load_component(
     let _shown = compiling::announce(sandbox, component);
     let bytes = &component.bytes;
     if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(bytes)) {
-        match compiler.compile(&component.path) {
+        match compiler.compile(component) {
             Ok(Compiled::InCache) if !sandbox.is_compiled(bytes) => Err(apart::Error::Changed)?,
             // Its code is in the cache, so loading it says what is wrong, and compiles nothing.
             Err(apart::Error::Failed { .. }) if sandbox.is_compiled(bytes) => {}
