@@ -329,7 +329,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let host = arguments.host;
     let source = Source::open_host(&mount, &host.election)?
         .with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE))
-        .with_tag_interval(host.tag_interval.0);
+        .with_tag_interval(host.tag_interval.0)
+        .in_use();
     let election = host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());

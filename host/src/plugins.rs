@@ -17,7 +17,7 @@ use tracing::info;
 
 use crate::plugins::apart::{Compiled, Compiler};
 use crate::plugins::files::Files;
-use crate::plugins::source::oci::{Demands, References, Store};
+use crate::plugins::source::oci::{Demands, Pulls, Store};
 use crate::plugins::source::{Component, PluginSource, Reader};
 
 /// The largest plugin, in bytes. Those with an interpreter (JavaScript, Python) have some 20 MiB.
@@ -80,11 +80,11 @@ pub(crate) fn open_component(sandbox: &Sandbox, component: &Component) -> anyhow
 /// Reads a plugin, for commands. That of a tag is what the registry names now.
 pub(crate) fn read(store: &Store, plugin: &PluginSource) -> anyhow::Result<Component> {
     let demands = Demands { pull: PullPolicy::Always, signatures: None };
-    let component = plugin.read(&mut Reader { files: &mut Files::default(), store, demands: &demands });
-    if let Some(reference) = plugin.reference() {
-        store.clean(&References::of(reference, &demands));
-    }
-    component.map_err(|error| anyhow!("{}; {}", error_chain(&error), error.remedy()))
+    let mut pulls = Pulls::of_command(store);
+    let component = plugin.read(&mut Reader { files: &mut Files::default(), pulls: &mut pulls, demands: &demands });
+    let component = component.map_err(|error| anyhow!("{}; {}", error_chain(&error), error.remedy()))?;
+    pulls.accept_missing();
+    Ok(component)
 }
 
 /// Reads a plugin that was built here.

@@ -108,7 +108,7 @@ impl Compiler {
         let path = &component.path;
         let mut command = Command::new(&self.program);
         command.arg("compile").arg("--code-cache").arg(&self.cache);
-        // The child reads the file again. What it gets by then may be something else, which nobody verified.
+        // The child reads the file again, and nobody has verified what it may be by then.
         command.arg("--expect").arg(format!("sha256:{}", component.digest)).arg("--").arg(path);
         let memory = most_memory(cgroup::memory());
         let ended = match run(&mut command, MOST_TIME, memory) {
