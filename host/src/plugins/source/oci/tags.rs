@@ -291,13 +291,13 @@ mod tests {
         let (wanted, receiver) = watch::channel(references(&names));
         let (sender, mut news) = mpsc::channel(1);
         let (asked, mut questions) = mpsc::unbounded_channel();
-        let question = move |reference: Reference, _| {
+        let question = move |reference: Reference, _: References| {
             asked.send(reference.registry().to_owned()).unwrap();
             async move {
                 match reference.registry() {
                     "slow.example.com" => std::future::pending().await,
                     "broken.example.com" => panic!("a defect"),
-                    _ => Err(Error::NoFolder),
+                    _ => Err::<Answer, _>(Error::NoFolder),
                 }
             }
         };
