@@ -29,6 +29,7 @@ use gyre_engine::program::{Program, ServiceAccount};
 use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
 use gyre_input::manifests;
+use gyre_registry::Digest;
 use gyre_sandbox::CodeSource;
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -51,6 +52,7 @@ use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts
 use crate::config::values::{MissingArgument, WrongArguments, is_in_pod, label};
 use crate::config::{self, HostArguments, Reload, Source};
 use crate::known_kinds::Known;
+use crate::plugins::apart::{CHANGED, REPLACE_AT_ONCE};
 use crate::plugins::source::PluginSource;
 use crate::plugins::{open, open_component, read};
 
@@ -72,7 +74,7 @@ enum Command {
     Validate(Box<ValidateArguments>),
     /// Compile plugins into the code cache, before a host starts.
     #[command(after_help = COMPILE_EXAMPLES)]
-    Compile(PluginArguments),
+    Compile(CompileArguments),
     /// Print the minimal Roles and ClusterRoles that mounts need.
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(Box<RbacArguments>),
@@ -241,6 +243,15 @@ struct PluginArguments {
 }
 
 #[derive(Debug, Args)]
+struct CompileArguments {
+    #[command(flatten)]
+    plugins: PluginArguments,
+    /// The digest that the plugin must have. A host that compiles in another process sets it.
+    #[arg(long, value_name = "DIGEST", hide = true)]
+    expect: Option<Digest>,
+}
+
+#[derive(Debug, Args)]
 struct CrdsArguments {
     #[command(flatten)]
     plugins: PluginArguments,
@@ -318,7 +329,8 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     let host = arguments.host;
     let source = Source::open_host(&mount, &host.election)?
         .with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE))
-        .with_tag_interval(host.tag_interval.0);
+        .with_tag_interval(host.tag_interval.0)
+        .in_use();
     let election = host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
@@ -474,14 +486,18 @@ fn print_documents(
     Ok(())
 }
 
-fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
-    let sandbox = arguments.code.sandbox()?;
-    let Some(cache) = arguments.code.cache() else {
+fn compile(arguments: &CompileArguments) -> anyhow::Result<()> {
+    let CompileArguments { plugins: PluginArguments { plugins, code }, expect } = arguments;
+    let sandbox = code.sandbox()?;
+    let Some(cache) = code.cache() else {
         bail!(WrongArguments("there is no code cache to compile into: name a directory with --code-cache".to_owned()));
     };
-    let store = arguments.code.registry.store();
-    for plugin in &arguments.plugins {
+    let store = code.registry.store();
+    for plugin in plugins {
         let component = read(&store, plugin)?;
+        if expect.is_some_and(|expected| expected.as_bytes() != component.digest.as_bytes()) {
+            bail!("cannot load the plugin {component}: {CHANGED}; {REPLACE_AT_ONCE}");
+        }
         let plugins = open_component(&sandbox, &component)?;
         let is_compiled = plugins.iter().any(|plugin| plugin.compile().source == CodeSource::Compiled);
         if is_compiled && !sandbox.is_compiled(&component.bytes) {

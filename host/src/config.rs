@@ -67,7 +67,7 @@ use crate::plugins::files::Files;
 pub(crate) use crate::plugins::source::directory::PLUGIN_DIR_GRACE;
 use crate::plugins::source::directory::{Directory, DirectoryScan};
 use crate::plugins::source::oci::tags::{TAG_INTERVAL, Tags};
-use crate::plugins::source::oci::{References, Store, Version};
+use crate::plugins::source::oci::{Pulls, References, Store, say};
 
 /// The time without changes after which a file counts as complete.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
@@ -118,7 +118,10 @@ impl Reload<'_> {
 pub struct Source {
     shared: Arc<Shared>,
     files: Files,
+    /// Those of the configuration that is in force.
     references: References,
+    /// The versions of a start that no later start uses yet.
+    pulls: Pulls,
     /// The interval at which registries are asked for the versions of tags; never if `None`.
     tag_interval: Option<Duration>,
     directory: Directory,
@@ -219,6 +222,31 @@ impl Source {
     }
 
     fn open_as(arguments: &MountArguments, election: Option<&ElectionArguments>) -> Result<Self, Error> {
+        let store = arguments.code.registry.store();
+        let mut pulls = Pulls::at_start(&store);
+        let source = match Self::open_with(arguments, election, &store, &mut pulls) {
+            Err(Error::Refused(problems)) if pulls.has_news() => {
+                let mut pulls = Pulls::from_cache(&store, &References::default(), None);
+                let Ok(source) = Self::open_with(arguments, election, &store, &mut pulls) else {
+                    return Err(Error::Refused(problems));
+                };
+                for problem in &problems.0 {
+                    say(format_args!("what a registry names now cannot be used, so the cache is used: {problem}"));
+                }
+                source
+            }
+            opened => opened?,
+        };
+        source.pulls.accept_missing();
+        Ok(source)
+    }
+
+    fn open_with(
+        arguments: &MountArguments,
+        election: Option<&ElectionArguments>,
+        store: &Store,
+        pulls: &mut Pulls,
+    ) -> Result<Self, Error> {
         let (mut files, mut problems) = (Files::default(), Problems::default());
         let mut directory = Directory::default();
         let (configuration, _) = read(arguments, &mut files, &mut directory, Time::default(), &mut problems);
@@ -233,14 +261,22 @@ impl Source {
             ..arguments.code.options()
         };
         let sandbox = Sandbox::new(options).map_err(Error::Sandbox)?;
-        let (store, compiler) = (arguments.code.registry.store(), arguments.code.compiler());
-        let loaded = Loader::new(&sandbox, &store, compiler.as_ref(), &[], &mut files, &mut problems).load(configuration);
+        let compiler = arguments.code.compiler();
+        let loaded = Loader::new(&sandbox, pulls, compiler.as_ref(), &[], &mut files, &mut problems).load(configuration);
         let Programs { programs, of_directory, references } = problems.or(loaded).map_err(Error::Refused)?;
         directory.mount(of_directory);
-        store.clean(&references);
-        let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, store, process });
-        let tag_interval = Some(TAG_INTERVAL);
-        Ok(Self { shared, files, references, tag_interval, directory, programs: programs.into() })
+        let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, store: store.clone(), process });
+        let (pulls, tag_interval) = (std::mem::take(pulls), Some(TAG_INTERVAL));
+        Ok(Self { shared, files, references, pulls, tag_interval, directory, programs: programs.into() })
+    }
+
+    /// Makes later starts use the versions that this start pulled, and removes what nobody uses
+    /// from the cache: for hosts, because other commands only look. Blocks.
+    #[must_use]
+    pub(crate) fn in_use(self) -> Self {
+        self.pulls.accept();
+        self.shared.store.clean(&self.references);
+        self
     }
 
     #[must_use]
@@ -320,18 +356,19 @@ impl Source {
                     Ok(version) => found = Some(version),
                     Err(why) => {
                         report(Reload::NotPulled(&why));
+                        self.tidy(None, self.references.clone()).await;
                         continue;
                     }
                 }
             }
             let now = Time::from_duration(origin.elapsed());
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
-            let store = self.shared.store.trying(found.clone());
+            let mut pulls = Pulls::from_cache(&self.shared.store, &self.references, found.clone());
             // Compiling would block other tasks of this thread.
-            let loaded = tokio::task::spawn_blocking(move || shared.load(&store, &current, &directory, now)).await;
+            let loaded = tokio::task::spawn_blocking(move || (shared.load(&mut pulls, &current, &directory, now), pulls)).await;
             // Also after a panic: an expired grace period would be due again and again.
             last = now;
-            let Ok(Loaded { files, references, directory, scan, result }) = loaded else {
+            let Ok((Loaded { files, references, directory, scan, result }, pulls)) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
                 self.files = self.files.with_current_states();
                 continue;
@@ -339,12 +376,12 @@ impl Source {
             self.files = files;
             self.directory = directory;
             tags.want(references.clone());
-            self.references = references;
             log_missing_plugins(&scan, self.directory.grace());
             match result {
                 Ok(programs) => {
                     refused.clear();
-                    self.keep(found).await;
+                    self.references = references.clone();
+                    self.tidy(Some(pulls), references).await;
                     let is_same = programs.len() == self.programs.len()
                         && programs.iter().zip(self.programs.iter()).all(|(new, old)| new.is_same(old));
                     if is_same && !is_refused {
@@ -363,22 +400,22 @@ impl Source {
                     is_refused = true;
                     refused.extend(found.map(|version| version.name()));
                     report(Reload::Refused(&problems));
+                    self.tidy(None, self.references.and(&references)).await;
                 }
             }
         }
     }
 
-    /// Makes later starts use a version, and removes what nobody uses from the cache.
-    async fn keep(&self, version: Option<Version>) {
-        let (store, references) = (self.shared.store.clone(), self.references.clone());
-        let kept = tokio::task::spawn_blocking(move || {
-            let kept = version.map_or(Ok(()), |version| store.point(&version));
-            store.clean(&references);
-            kept
+    /// Makes later starts use the versions of a load that is accepted. Removes what nobody uses
+    /// from the cache, in which the versions of these references stay.
+    async fn tidy(&self, accepted: Option<Pulls>, used: References) {
+        let store = self.shared.store.clone();
+        let tidied = tokio::task::spawn_blocking(move || {
+            accepted.iter().for_each(Pulls::accept);
+            store.clean(&used);
         });
-        if let Ok(Err(error)) = kept.await {
-            warn!("a later start will not use the new version: {}; {}", error_chain(&error), error.remedy());
-        }
+        // The log says what is wrong.
+        let _ = tidied.await;
     }
 
     async fn changed(&self, every: Duration) {
@@ -402,14 +439,14 @@ impl Source {
 }
 
 impl Shared {
-    fn load(&self, store: &Store, current: &[Program], directory: &Directory, now: Time) -> Loaded {
+    fn load(&self, pulls: &mut Pulls, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         for _ in 1..MOST_READS {
-            let loaded = self.load_once(store, current, directory, now);
+            let loaded = self.load_once(pulls, current, directory, now);
             if loaded.files == loaded.files.with_current_states() {
                 return loaded;
             }
         }
-        let loaded = self.load_once(store, current, directory, now);
+        let loaded = self.load_once(pulls, current, directory, now);
         if loaded.files == loaded.files.with_current_states() {
             return loaded;
         }
@@ -424,12 +461,12 @@ impl Shared {
         Loaded { directory: directory.clone(), scan: DirectoryScan::default(), result: Err(problems), ..loaded }
     }
 
-    fn load_once(&self, store: &Store, current: &[Program], directory: &Directory, now: Time) -> Loaded {
+    fn load_once(&self, pulls: &mut Pulls, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
         let (configuration, mut scan) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
         let compiler = self.arguments.code.compiler();
-        let loader = Loader::new(&self.sandbox, store, compiler.as_ref(), current, &mut files, &mut problems);
+        let loader = Loader::new(&self.sandbox, pulls, compiler.as_ref(), current, &mut files, &mut problems);
         let Programs { programs, of_directory, references } = loader.load(configuration);
         let result: Result<Arc<[Program]>, Problems> = problems.or(programs.into());
         if result.is_ok() {
@@ -472,8 +509,8 @@ pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Ve
     let arguments = MountArguments::of_file(path.to_owned());
     let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), Directory::default());
     let (configuration, _) = read(&arguments, &mut files, &mut directory, Time::default(), &mut problems);
-    let store = Store::default();
-    let loaded = Loader::new(sandbox, &store, None, known, &mut files, &mut problems).load(configuration);
+    let mut pulls = Pulls::default();
+    let loaded = Loader::new(sandbox, &mut pulls, None, known, &mut files, &mut problems).load(configuration);
     problems.or(loaded.programs)
 }
 

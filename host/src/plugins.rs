@@ -17,7 +17,7 @@ use tracing::info;
 
 use crate::plugins::apart::{Compiled, Compiler};
 use crate::plugins::files::Files;
-use crate::plugins::source::oci::{Demands, References, Store};
+use crate::plugins::source::oci::{Demands, Pulls, Store};
 use crate::plugins::source::{Component, PluginSource, Reader};
 
 /// The largest plugin, in bytes. Those with an interpreter (JavaScript, Python) have some 20 MiB.
@@ -51,7 +51,7 @@ pub(crate) fn load_component(
     let _shown = compiling::announce(sandbox, component);
     let bytes = &component.bytes;
     if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(bytes)) {
-        match compiler.compile(&component.path) {
+        match compiler.compile(component) {
             Ok(Compiled::InCache) if !sandbox.is_compiled(bytes) => Err(apart::Error::Changed)?,
             // Its code is in the cache, so loading it says what is wrong, and compiles nothing.
             Err(apart::Error::Failed { .. }) if sandbox.is_compiled(bytes) => {}
@@ -80,11 +80,11 @@ pub(crate) fn open_component(sandbox: &Sandbox, component: &Component) -> anyhow
 /// Reads a plugin, for commands. That of a tag is what the registry names now.
 pub(crate) fn read(store: &Store, plugin: &PluginSource) -> anyhow::Result<Component> {
     let demands = Demands { pull: PullPolicy::Always, signatures: None };
-    let component = plugin.read(&mut Reader { files: &mut Files::default(), store, demands: &demands });
-    if let Some(reference) = plugin.reference() {
-        store.clean(&References::of(reference, &demands));
-    }
-    component.map_err(|error| anyhow!("{}; {}", error_chain(&error), error.remedy()))
+    let mut pulls = Pulls::of_command(store);
+    let component = plugin.read(&mut Reader { files: &mut Files::default(), pulls: &mut pulls, demands: &demands });
+    let component = component.map_err(|error| anyhow!("{}; {}", error_chain(&error), error.remedy()))?;
+    pulls.accept_missing();
+    Ok(component)
 }
 
 /// Reads a plugin that was built here.

@@ -17,9 +17,8 @@ use gyre_signatures::{Signer, Verified};
 use crate::commands::output::print;
 use crate::config::arguments::registry::{AccessArguments, RegistryArguments};
 use crate::config::arguments::signatures::SignatureArguments;
-use crate::plugins::LARGEST_PLUGIN;
-use crate::plugins::files::{read, replace};
-use crate::plugins::source::oci::{Demands, Error, block_on, parse, verified};
+use crate::plugins::files::replace;
+use crate::plugins::source::oci::{Demands, Error, Pulls, block_on, component, parse, verified};
 
 pub(crate) const PULL_EXAMPLES: &str = "\
 Examples:
@@ -55,12 +54,14 @@ pub(crate) fn pull(arguments: &PullArguments) -> anyhow::Result<()> {
     let PullArguments { reference, to, registry } = arguments;
     let store = registry.store();
     let demands = Demands { pull: PullPolicy::Always, signatures: None };
-    let pulled = store.pull_now(reference, &demands).map_err(explained)?;
+    let pulled = Pulls::of_command(&store).pull(reference, &demands).map_err(explained)?;
     // They are for a host that asks no registry; a plugin may have none.
-    block_on(store.signatures(reference, &pulled.manifest)).map_err(explained)?;
+    block_on(store.keep_signatures(reference, &pulled.manifest)).map_err(explained)?;
+    store.point(reference, &pulled).map_err(explained)?;
     if let Some(to) = to {
         let cannot = || format!("cannot write {}; name another file with --to", to.display());
-        read(&pulled.path, LARGEST_PLUGIN).and_then(|bytes| replace(to, &bytes)).with_context(cannot)?;
+        let component = component(reference, &pulled).map_err(explained)?;
+        replace(to, &component.bytes).with_context(cannot)?;
     }
     print_digest(&pulled.manifest)
 }
@@ -81,7 +82,8 @@ pub(crate) fn verify(arguments: &VerifyArguments) -> anyhow::Result<()> {
     let Some(policy) = accepted.policy()? else { bail!("no signature can be accepted: name a public key with --key") };
     let store = access.store();
     let checked = block_on(async {
-        let manifest = store.registries()?.resolve(reference).await?;
+        // The bytes are hashed, because a registry may say any digest.
+        let (manifest, _) = store.registries()?.manifest(reference).await?;
         let found = store.registries()?.signatures(reference, &manifest).await?;
         Ok::<_, Error>((manifest, verified(&manifest, &found, &policy)?))
     });

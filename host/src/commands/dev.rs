@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     files.extend(mount.named.take_objects());
     let objects = manifests::read(&files)?;
     let projects = Projects::build(&mut mount.named.plugins)?;
-    let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
+    let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?.in_use()) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
         let mounted = source.programs();
         let is_parent = |object: &Value| mounted.iter().any(|program| program.reconciles(object));

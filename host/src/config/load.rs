@@ -26,7 +26,7 @@ use crate::known_kinds::parent_scope;
 use crate::plugins;
 use crate::plugins::apart::Compiler;
 use crate::plugins::files::Files;
-use crate::plugins::source::oci::{Demands, References, Store};
+use crate::plugins::source::oci::{Demands, Pulls, References};
 use crate::plugins::source::{PluginSource, Reader};
 
 /// The API groups of Kubernetes itself. Several controllers write the status of their objects.
@@ -57,7 +57,7 @@ const KUBERNETES_GROUPS: [&str; 22] = [
 
 pub(crate) struct Loader<'a> {
     pub(crate) sandbox: &'a Sandbox,
-    pub(crate) store: &'a Store,
+    pub(crate) pulls: &'a mut Pulls,
     /// The process that compiles plugins, unless this one does.
     pub(crate) compiler: Option<&'a Compiler>,
     pub(crate) current: &'a [Program],
@@ -81,7 +81,7 @@ struct Loaded {
 impl<'a> Loader<'a> {
     pub(crate) fn new(
         sandbox: &'a Sandbox,
-        store: &'a Store,
+        pulls: &'a mut Pulls,
         compiler: Option<&'a Compiler>,
         current: &'a [Program],
         files: &'a mut Files,
@@ -90,7 +90,7 @@ impl<'a> Loader<'a> {
         let shadows = current.iter().filter_map(|program| program.shadow.as_deref());
         let plugins =
             current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.siblings())).collect();
-        Self { sandbox, store, compiler, current, files, problems, plugins, references: References::default() }
+        Self { sandbox, pulls, compiler, current, files, problems, plugins, references: References::default() }
     }
 
     /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
@@ -130,7 +130,7 @@ impl<'a> Loader<'a> {
         let spec = PluginSpec::of(version.clone(), part);
         let Some((version_of, _)) = self.plugin(&spec, &configuration.defaults) else { return };
         let names: Vec<String> = version_of.iter().map(|plugin| plugin.manifest().name.clone()).collect();
-        let mounted = list(mounts.iter().map(|mount| &mount.source.plugin));
+        let (mounted, pull) = (list(mounts.iter().map(|mount| &mount.source.plugin)), configuration.defaults.pull);
         let of_plugin = mounts.into_iter().filter_map(|mount| Some((self.reconciler_of(&mount, &names)?, mount)));
         configuration.mounts = of_plugin
             .map(|(reconciler, mut mount)| {
@@ -140,6 +140,7 @@ impl<'a> Loader<'a> {
                 mount.origin = Origin::File;
                 mount.source.plugin = version.clone();
                 mount.source.digest = None;
+                mount.policy.pull = pull;
                 mount.shadow = None;
                 mount
             })
@@ -164,7 +165,7 @@ impl<'a> Loader<'a> {
         let mut names = names.iter().filter(is_mounted);
         let demands = self.demands(&mount.source.plugin, &mount.policy)?;
         let read =
-            mount.source.plugin.read(&mut Reader { files: &mut self.files.clone(), store: self.store, demands: &demands });
+            mount.source.plugin.read(&mut Reader { files: &mut self.files.clone(), pulls: self.pulls, demands: &demands });
         match read {
             Ok(component) => {
                 let plugins = plugins::load_component(self.sandbox, &component, self.compiler).ok()?;
@@ -257,9 +258,13 @@ impl<'a> Loader<'a> {
         let place = || spec.part.at("/plugin").place();
         let demands = self.demands(&spec.plugin, policy)?;
         if let Some(reference) = spec.plugin.reference() {
+            if self.references.contradict(reference, &demands) {
+                let what = format!("another mount of {reference} has another pull, but the cache has one version of it");
+                self.problems.add(spec.part.at("/pull").place(), what, "write pull: Never for all of its mounts, or for none");
+            }
             self.references.add(reference, &demands);
         }
-        let read = spec.plugin.read(&mut Reader { files: self.files, store: self.store, demands: &demands });
+        let read = spec.plugin.read(&mut Reader { files: self.files, pulls: self.pulls, demands: &demands });
         let component = match read {
             Ok(component) => component,
             Err(error) => {

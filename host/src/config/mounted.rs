@@ -16,7 +16,7 @@ use super::load::Loader;
 use super::read;
 use super::spec::{MountPolicy, MountSpec, SettingsFrom};
 use crate::plugins::files::Files;
-use crate::plugins::source::oci::Store;
+use crate::plugins::source::oci::Pulls;
 
 const PLUGIN: &str = "plugin";
 
@@ -84,7 +84,7 @@ fn program(
     by_flag: &[(Option<String>, Part)],
     problems: &mut Problems,
 ) -> Program {
-    Loader::new(sandbox, &Store::default(), None, &[], &mut Files::default(), problems).program(spec, plugin, None, by_flag)
+    Loader::new(sandbox, &mut Pulls::default(), None, &[], &mut Files::default(), problems).program(spec, plugin, None, by_flag)
 }
 
 fn loaded(program: Option<Program>, problems: Problems) -> Result<Program, Problems> {

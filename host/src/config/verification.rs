@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use gyre_engine::error::error_chain;
-use gyre_input::document::Part;
+use gyre_input::document::{Node, Part};
 use gyre_input::problem::{Problem, Problems};
 use gyre_signatures::{Identity, Log, Policy, PublicKey, Requirements, policy};
 
@@ -42,11 +42,20 @@ impl Verification {
 
     fn policy_or(&self, files: &mut Files, problems: &mut Problems) -> Option<Arc<Policy>> {
         let keys::Verify { keys, identities, trusted_root, log, annotations } = &self.keys;
-        let annotations = annotations.iter().flatten().filter_map(|(key, value)| {
-            let Plain(value) = value.as_ref()?;
-            Some((key.clone(), value.clone()))
-        });
-        let mut required = Requirements { annotations: annotations.collect(), ..Requirements::default() };
+        let mut required = Requirements::default();
+        for (name, value) in annotations.iter().flatten() {
+            let part = self.part.at(&format!("/annotations/{}", name.replace('~', "~0").replace('/', "~1")));
+            match value {
+                Some(Plain(value)) => drop(required.annotations.insert(name.clone(), value.clone())),
+                // Without a value, nothing would be demanded.
+                None if part.node().is_none_or(Node::is_null) => {
+                    let what = format!("the annotation {name} has no value");
+                    problems.add(part.place(), what, "write the value that the signature must have, or remove it");
+                }
+                // The schema has refused its value.
+                None => {}
+            }
+        }
         for (index, file) in keys.iter().flat_map(List::iter) {
             let part = self.part.at(&format!("/keys/{index}"));
             let Some((name, text)) = self.read(file, &part, files, problems) else { continue };

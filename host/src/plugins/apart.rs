@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, warn};
 
 use crate::plugins::cgroup;
+use crate::plugins::source::Component;
 
 /// The exit code of `gyre compile` if the plugin compiles, but its code cannot be stored in the
 /// given directory: the one for wrong arguments, of which there are no others here.
@@ -35,6 +36,11 @@ const RESERVED_PART: u64 = 8;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
+/// What is wrong with a file that has other bytes than before, and the remedy. The child says the
+/// same as this process.
+pub(crate) const CHANGED: &str = "its file changed while it was compiled";
+pub(crate) const REPLACE_AT_ONCE: &str = "write the file once, or replace it atomically";
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the process that compiles it cannot be started")]
@@ -47,7 +53,7 @@ pub(crate) enum Error {
     Memory(u64),
     #[error("the process that compiles it was ended by signal {0}, as by the kernel when memory is short")]
     Signal(i32),
-    #[error("its file changed while it was compiled")]
+    #[error("{}", CHANGED)]
     Changed,
     /// The message of `gyre compile`, in two parts.
     #[error("{what}")]
@@ -62,7 +68,7 @@ impl Error {
             Self::Memory(_) | Self::Signal(_) => {
                 "compile it before, with gyre compile, or raise the memory limit of gyre, and copy the plugin again"
             }
-            Self::Changed => "write the file once, or replace it atomically",
+            Self::Changed => REPLACE_AT_ONCE,
             Self::Failed { remedy, .. } => remedy,
         }
     }
@@ -93,13 +99,17 @@ impl Compiler {
     /// Compiles a plugin into the cache.
     ///
     /// # Guarantees
+    /// No other bytes than these are compiled.
     /// Takes at most [`MOST_TIME`]; the child takes at most the memory that [`most_memory`] allows.
     ///
     /// # Errors
     /// If the child did not compile the plugin within the limits.
-    pub(crate) fn compile(&self, path: &Path) -> Result<Compiled, Error> {
+    pub(crate) fn compile(&self, component: &Component) -> Result<Compiled, Error> {
+        let path = &component.path;
         let mut command = Command::new(&self.program);
-        command.arg("compile").arg("--code-cache").arg(&self.cache).arg("--").arg(path);
+        command.arg("compile").arg("--code-cache").arg(&self.cache);
+        // The child reads the file again, and nobody has verified what it may be by then.
+        command.arg("--expect").arg(format!("sha256:{}", component.digest)).arg("--").arg(path);
         let memory = most_memory(cgroup::memory());
         let ended = match run(&mut command, MOST_TIME, memory) {
             Err(Error::Spawn(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
@@ -196,7 +206,6 @@ mod tests {
 
     use super::*;
     use crate::plugins::load_component;
-    use crate::plugins::source::Component;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -242,6 +251,13 @@ mod tests {
         assert!(refused.starts_with("its file changed while it was compiled"), "its code is not in the cache: {refused}");
         let refused = load_with("exit 1").unwrap_err();
         assert!(refused.starts_with("the process that compiles it ended with exit status: 1"), "{refused}");
+    }
+
+    #[test]
+    fn the_process_that_compiles_is_told_which_bytes_it_may_compile() {
+        let digest = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None).digest;
+        let told = load_with("echo \"gyre: $*; read it\" >&2; exit 1").unwrap_err();
+        assert!(told.ends_with(&format!(" --expect sha256:{digest} -- echo.wasm; read it")), "{told}");
     }
 
     #[test]

@@ -24,7 +24,7 @@ use gyre_registry::Reference;
 use gyre_sandbox::Digest;
 
 use self::file::File;
-use self::oci::{Demands, Oci, Store};
+use self::oci::{Demands, Oci, Pulls};
 use crate::plugins::files::Files;
 
 /// The sources other than a file: the word before `://` with which their texts begin.
@@ -57,7 +57,7 @@ pub(crate) trait Source: fmt::Debug + fmt::Display + Send + Sync {
 /// The means by which sources read.
 pub(crate) struct Reader<'a> {
     pub(crate) files: &'a mut Files,
-    pub(crate) store: &'a Store,
+    pub(crate) pulls: &'a mut Pulls,
     pub(crate) demands: &'a Demands,
 }
 

@@ -15,7 +15,7 @@ use super::{explained, print_digest};
 use crate::config::arguments::mounts::CodeCacheArguments;
 use crate::config::arguments::registry::AccessArguments;
 use crate::config::arguments::signatures::Annotation;
-use crate::plugins::source::oci::{Error, Transfer, block_on, parse};
+use crate::plugins::source::oci::{Error, Transfer, block_on, parse, say};
 use crate::plugins::{open_component, read_file};
 
 pub(crate) const PUSH_EXAMPLES: &str = "\
@@ -160,6 +160,10 @@ pub(crate) fn sign_plugin(arguments: &SignArguments) -> anyhow::Result<()> {
     let store = access.store();
     // The bytes are hashed, so that no digest is signed that only the registry names.
     let (digest, _) = block_on(async { Ok::<_, Error>(store.registries()?.manifest(reference).await?) }).map_err(explained)?;
+    if reference.digest().is_none() {
+        let pinned = reference.clone().with_digest(digest);
+        say(format_args!("a tag may be moved by others; to sign what you know, name its digest: {pinned}"));
+    }
     let bundle = sign(&signing_key, &digest.to_string(), &annotations)
         .map_err(|error| anyhow!("cannot sign {digest}: {error}; {}", error.remedy()))?;
     let of_bundle: BTreeMap<String, String> =

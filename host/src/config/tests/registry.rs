@@ -1,10 +1,14 @@
 //! Plugins of registries, from a cache that is filled as by a pull.
 
-use gyre_registry::{Cache, Digest, Pulled, PulledFrom, Reference};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+
+use gyre_registry::{Cache, Digest, FoundSignature, Pulled, PulledFrom, Reference, SignatureKind};
 use gyre_signatures::{SigningKey, generate_key, sign};
 use serde_json::json;
 
 use super::*;
+use crate::plugins::source::oci::Version;
 
 pub(super) const REFERENCE: &str = "oci://registry.example.com/team/echo:1.4";
 
@@ -23,7 +27,8 @@ pub(super) fn put(folder: &Path, reference: &str, component: &[u8]) -> Digest {
     let digest = Digest::of(manifest.as_bytes());
     let path = cache.component_path(&layer);
     fs::write(&path, component).unwrap();
-    fs::write(folder.join("manifests").join(format!("{}.json", digest.hex())), manifest).unwrap();
+    let root = path.ancestors().nth(2).unwrap();
+    fs::write(root.join("manifests").join(format!("{}.json", digest.hex())), manifest).unwrap();
     let annotations = Default::default();
     let pulled = Pulled { manifest: digest, component: layer, path, annotations, from: PulledFrom::Cache };
     cache.point(&reference.parse::<Reference>().unwrap(), &pulled).unwrap();
@@ -114,10 +119,14 @@ fn only_what_is_signed_as_demanded_is_loaded() {
     assert!(unsigned.contains("is not signed, and a signature by the key team.pub"), "{unsigned}");
 
     let signed_by = |key: &SigningKey, of: &Digest| {
-        let bundle = String::from_utf8(sign(key, &of.to_string(), &Default::default()).unwrap()).unwrap();
-        let kept = json!([{ "digest": Digest::of(b""), "is_bundle": true, "text": bundle, "annotations": {} }]);
-        fs::create_dir_all(directory.join("cache/signatures")).unwrap();
-        fs::write(directory.join(format!("cache/signatures/{}.json", manifest.hex())), kept.to_string()).unwrap();
+        // Without the signatures that are kept already.
+        fs::remove_dir_all(directory.join("cache")).unwrap();
+        put(&directory.join("cache"), REFERENCE, &echo());
+        let bytes = sign(key, &of.to_string(), &Default::default()).unwrap();
+        let (kind, digest, media_type, annotations) =
+            (SignatureKind::Bundle, Digest::of(&bytes), String::new(), Default::default());
+        let signature = FoundSignature { kind, digest, media_type, artifact_type: None, bytes, annotations };
+        Cache::open(&directory.join("cache"), 1 << 30).unwrap().keep_signatures(&manifest, &[signature]).unwrap();
     };
     signed_by(team, &manifest);
     mount("{keys: [team.pub]}").unwrap();
@@ -145,4 +154,89 @@ async fn another_version_in_the_cache_is_taken_like_a_changed_file() {
     let second = put(&cache, REFERENCE, &lax_echo());
     programs.changed().await.unwrap();
     assert_eq!(digests(&programs.borrow()), (Digest::of(&lax_echo()).to_string(), second.to_string()));
+}
+
+/// Starts a registry that names this manifest for each tag, and has no content. Returns a
+/// reference and the port.
+fn named(manifest: Digest) -> (String, u16) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let stream = stream.unwrap();
+            let mut lines = BufReader::new(&stream).lines();
+            while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {}
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nDocker-Content-Digest: {manifest}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            );
+            let _ = (&stream).write_all(head.as_bytes());
+        }
+    });
+    (format!("oci://127.0.0.1:{port}/team/echo:1.4"), port)
+}
+
+/// The manifest that later starts use.
+fn pointed(directory: &Path, reference: &str) -> Digest {
+    let cache = Cache::open(&directory.join("cache"), 1 << 30).unwrap();
+    cache.read(&reference.parse().unwrap()).unwrap().unwrap().manifest
+}
+
+#[test]
+fn a_start_uses_what_the_registry_names_only_if_the_configuration_is_accepted_with_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    // Its content is in the cache, as after a pull that was refused.
+    let new = put(&directory.join("cache"), REFERENCE, &lax_echo());
+    let (reference, port) = named(new);
+    let old = put(&directory.join("cache"), &reference, &echo());
+    let opened = |keys: &str| {
+        let file = directory.join("gyre.yaml");
+        let host = format!("{{pluginCache: cache, insecureRegistries: \"127.0.0.1:{port}\"}}");
+        fs::write(&file, format!("host: {host}\nmounts:\n- {{plugin: {reference:?}, pull: Always{keys}}}\n")).unwrap();
+        open(&file, &[]).map_err(|error| outcome(directory, Err(error))).unwrap()
+    };
+    let refuses_new = opened(&format!(", digest: \"{}\"", Digest::of(&echo())));
+    assert_eq!(digests(&refuses_new.programs()).1, old.to_string());
+    drop(refuses_new.in_use());
+    assert_eq!(pointed(directory, &reference), old);
+
+    let accepts_new = opened("");
+    assert_eq!(digests(&accepts_new.programs()).1, new.to_string());
+    assert_eq!(pointed(directory, &reference), old, "a command does not decide what a host uses");
+    drop(accepts_new.in_use());
+    assert_eq!(pointed(directory, &reference), new);
+}
+
+#[test]
+fn a_version_that_is_tried_is_used_later_only_if_it_is_accepted() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    let new = put(&directory.join("cache"), "oci://registry.example.com/team/echo:2", &lax_echo());
+    let old = put(&directory.join("cache"), REFERENCE, &echo());
+    let source = opened(directory, &format!("plugin: {REFERENCE:?}, digest: \"{}\"", Digest::of(&echo())));
+    let source = source.unwrap();
+    let cache = Cache::open(&directory.join("cache"), 1 << 30).unwrap();
+    let pulled = cache.read(&"oci://registry.example.com/team/echo:2".parse().unwrap()).unwrap().unwrap();
+    let tried = Version { reference: REFERENCE.parse().unwrap(), pulled };
+    let mut pulls = Pulls::from_cache(&source.shared.store, &source.references, Some(tried));
+    let loaded = source.shared.load(&mut pulls, &source.programs(), &source.directory, Time::default());
+    let problems = loaded.result.err().unwrap().to_string();
+    assert!(problems.contains("has the digest"), "{problems}");
+    pulls.accept_missing();
+    assert_eq!(pointed(directory, REFERENCE), old);
+    pulls.accept();
+    assert_eq!(pointed(directory, REFERENCE), new);
+}
+
+#[test]
+fn mounts_of_a_reference_are_all_pulled_or_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
+    put(&directory.join("cache"), REFERENCE, &echo());
+    for (pull, is_refused) in [("Never", false), ("IfNotPresent", true)] {
+        let first = format!("plugin: {REFERENCE:?}, pull: Never, namespaces: [a], name: a");
+        let mounts = format!("{first}}}\n- {{plugin: {REFERENCE:?}, pull: {pull}, namespaces: [b], name: b");
+        let problems = opened(directory, &mounts).map(drop).err().unwrap_or_default();
+        assert_eq!(problems.contains("mounts[1].pull: another mount of "), is_refused, "{problems}");
+    }
 }

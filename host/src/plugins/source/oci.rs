@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!   reference ─▶ pointer in the cache ─▶ version ─ signed as demanded ─▶ its file in the cache
-//!                     ▲ point
-//!   registry ─ pull ─▶ version ─ signed as demanded ─┘
+//!                     ▲ once a configuration with it is accepted
+//!   registry ─ signed as demanded ─▶ pull ─▶ version
+//!      ▲ pulls.rs, when a configuration is loaded
 //!      ▲ tags.rs, at an interval
 //! ```
 //!
-//! The cache is a folder that processes may share, so nothing in it is trusted: signatures are
-//! verified each time, and the digest of the file is compared.
+//! Processes with other demands may share the cache, so signatures are verified each time, and the
+//! digest of the file is compared.
 
 mod progress;
+mod pulls;
 mod signatures;
 pub(crate) mod tags;
 
@@ -20,15 +22,19 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr as _;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use gyre_engine::error::error_chain;
 use gyre_engine::program::Artifact;
 use gyre_registry::cache::Cleaned;
 use gyre_registry::{Cache, Digest, PullPolicy, Pulled, PulledFrom, Reference, Registries, Settings};
 use gyre_signatures::{Policy, Refusal};
+use tokio::runtime::Runtime;
+use tokio::task::JoinError;
 use tracing::{debug, info, warn};
 
 pub(crate) use self::progress::Transfer;
+pub(crate) use self::pulls::Pulls;
 pub(crate) use self::signatures::verified;
 use super::{Component, PluginSource, Reader, Source};
 use crate::plugins::{LARGEST_PLUGIN, files};
@@ -75,31 +81,27 @@ impl Source for Oci {
 
 impl Oci {
     fn read_with(&self, reader: &mut Reader<'_>) -> Result<Component, Error> {
-        let Reader { files, store, demands } = reader;
-        let pointer = store.cache()?.pointer(&self.0);
-        files.track(&pointer);
-        let pulled = store.version(&self.0, demands)?;
-        let component = match self.component(&pulled) {
+        let Reader { files, pulls, demands } = reader;
+        files.track(&pulls.store().cache()?.pointer(&self.0));
+        match component(&self.0, &pulls.version(&self.0, demands)?) {
             // Somebody has removed or damaged it, which pulling repairs.
-            Err(_) if demands.pull != PullPolicy::Never => self.component(&store.pull_now(&self.0, demands)?),
+            Err(_) if demands.pull != PullPolicy::Never => component(&self.0, &pulls.pull(&self.0, demands)?),
             component => component,
-        };
-        // Pulling has changed it.
-        files.track(&pointer);
-        component
-    }
-
-    fn component(&self, pulled: &Pulled) -> Result<Component, Error> {
-        let Pulled { manifest, component: digest, path, .. } = pulled;
-        let cannot = |source| Error::File { path: path.clone(), source };
-        let bytes = files::read(path, LARGEST_PLUGIN).map_err(cannot)?;
-        let artifact = Artifact { reference: self.to_string().into(), digest: manifest.to_string().into() };
-        let component = Component::new(bytes, path.clone(), Some(artifact));
-        if component.digest.as_bytes() != digest.as_bytes() {
-            return Err(cannot(io::Error::new(io::ErrorKind::InvalidData, "it is not what was pulled")));
         }
-        Ok(component)
     }
+}
+
+/// Reads the component that was pulled, and compares its digest.
+pub(crate) fn component(reference: &Reference, pulled: &Pulled) -> Result<Component, Error> {
+    let Pulled { manifest, component: digest, path, .. } = pulled;
+    let cannot = |source| Error::File { path: path.clone(), source };
+    let bytes = files::read(path, LARGEST_PLUGIN).map_err(cannot)?;
+    let artifact = Artifact { reference: reference.to_string().into(), digest: manifest.to_string().into() };
+    let component = Component::new(bytes, path.clone(), Some(artifact));
+    if component.digest.as_bytes() != digest.as_bytes() {
+        return Err(cannot(io::Error::new(io::ErrorKind::InvalidData, "it is not what was pulled")));
+    }
+    Ok(component)
 }
 
 /// The demands of a mount on a plugin of a registry.
@@ -108,6 +110,12 @@ pub(crate) struct Demands {
     pub(crate) pull: PullPolicy,
     /// The signatures that it must have.
     pub(crate) signatures: Option<Arc<Policy>>,
+}
+
+impl Demands {
+    fn policies(&self) -> Vec<Arc<Policy>> {
+        self.signatures.iter().cloned().collect()
+    }
 }
 
 /// The references of a configuration.
@@ -123,10 +131,14 @@ struct Mounted {
 }
 
 impl References {
-    pub(crate) fn of(reference: &Reference, demands: &Demands) -> Self {
-        let mut references = Self::default();
-        references.add(reference, demands);
-        references
+    /// Returns whether a mount of the reference is never pulled, and this one is, or the reverse.
+    pub(crate) fn contradict(&self, reference: &Reference, demands: &Demands) -> bool {
+        self.0.get(reference).is_some_and(|mounted| mounted.is_asked == (demands.pull == PullPolicy::Never))
+    }
+
+    /// These references and others, whose demands count.
+    pub(crate) fn and(&self, others: &Self) -> Self {
+        Self(self.0.iter().chain(&others.0).map(|(reference, mounted)| (reference.clone(), mounted.clone())).collect())
     }
 
     pub(crate) fn add(&mut self, reference: &Reference, demands: &Demands) {
@@ -139,8 +151,8 @@ impl References {
 /// A version of a plugin in a registry.
 #[derive(Clone, Debug)]
 pub(crate) struct Version {
-    reference: Reference,
-    pulled: Pulled,
+    pub(crate) reference: Reference,
+    pub(crate) pulled: Pulled,
 }
 
 impl Version {
@@ -165,6 +177,12 @@ pub(crate) enum Error {
     Unsigned(#[from] Refusal),
     #[error("cannot start what sends requests")]
     Runtime(#[source] io::Error),
+    #[error("it takes longer than the {} s that a start waits for a registry", .0.as_secs())]
+    Late(Duration),
+    #[error("{registry} is not asked again now: {why}")]
+    Away { registry: String, why: String, remedy: &'static str },
+    #[error("the check of a plugin panicked")]
+    Panicked(#[source] JoinError),
 }
 
 impl Error {
@@ -176,6 +194,9 @@ impl Error {
             Self::File { .. } => "delete the file, so that it is pulled again",
             Self::Unsigned(refusal) => refusal.remedy(),
             Self::Runtime(_) => "raise the limits of processes and memory",
+            Self::Late(_) => "wait until the host asks for it again",
+            Self::Away { remedy, .. } => *remedy,
+            Self::Panicked(_) => "this is a defect of gyre: report it, with the log, which says where",
         }
     }
 }
@@ -184,8 +205,6 @@ impl Error {
 #[derive(Clone, Default)]
 pub(crate) struct Store {
     shared: Arc<Shared>,
-    /// A version that is tried before a later start uses it.
-    tried: Option<Arc<Version>>,
 }
 
 #[derive(Default)]
@@ -201,12 +220,7 @@ struct Shared {
 impl Store {
     pub(crate) fn new(settings: Settings, folder: Option<PathBuf>, max_bytes: u64) -> Self {
         let shared = Shared { settings, folder, max_bytes, ..Shared::default() };
-        Self { shared: Arc::new(shared), tried: None }
-    }
-
-    /// The same store, in which a reference names this version.
-    pub(crate) fn trying(&self, version: Option<Version>) -> Self {
-        Self { shared: Arc::clone(&self.shared), tried: version.map(Arc::new) }
+        Self { shared: Arc::new(shared) }
     }
 
     pub(crate) fn registries(&self) -> Result<&Registries, Error> {
@@ -235,55 +249,38 @@ impl Store {
         self.shared.folder.as_deref().ok_or(Error::NoFolder)
     }
 
-    /// Returns the version that a reference names, after verifying its signatures. Pulls it if it
-    /// is not in the cache, or if it has to be asked for.
-    fn version(&self, reference: &Reference, demands: &Demands) -> Result<Pulled, Error> {
-        if let Some(tried) = self.tried.as_deref().filter(|tried| tried.reference == *reference) {
-            return self.check(reference, tried.pulled.clone(), demands);
-        }
-        let cached = self.cached(reference)?.map(|cached| self.check(reference, cached, demands));
-        match (demands.pull, cached) {
-            (PullPolicy::Never, None) => Err(Error::NotPulled(self.folder()?.to_owned())),
-            (PullPolicy::Never, Some(checked)) => checked,
-            (PullPolicy::IfNotPresent, Some(Ok(cached))) => Ok(cached),
-            // A digest names the same for ever.
-            (PullPolicy::Always, Some(Ok(cached))) if reference.digest().is_some() => Ok(cached),
-            (PullPolicy::Always, Some(Ok(cached))) => Ok(self.pull_now(reference, demands).unwrap_or_else(|error| {
-                let (manifest, why) = (cached.manifest, error_chain(&error));
-                say(format_args!("{reference}: the registry gives no version, so {manifest} in the cache is used: {why}"));
-                cached
-            })),
-            (_, None | Some(Err(_))) => self.pull_now(reference, demands),
-        }
-    }
-
     /// Returns the version that the cache names, if it has it.
     fn cached(&self, reference: &Reference) -> Result<Option<Pulled>, Error> {
         Ok(self.cache()?.read(reference).map_err(gyre_registry::Error::from)?)
     }
 
-    fn check(&self, reference: &Reference, cached: Pulled, demands: &Demands) -> Result<Pulled, Error> {
-        let policies: Vec<Arc<Policy>> = demands.signatures.iter().cloned().collect();
-        match self.verify_kept(&cached.manifest, &policies) {
-            Err(_) if demands.pull != PullPolicy::Never => block_on(self.verify(reference, &cached.manifest, &policies))?,
-            checked => checked?,
+    fn knows(&self, reference: &Reference) -> bool {
+        self.cached(reference).is_ok_and(|cached| cached.is_some())
+    }
+
+    /// The manifests of the versions that the cache names.
+    fn manifests<'a>(&self, references: impl IntoIterator<Item = &'a Reference>) -> Vec<Digest> {
+        references.into_iter().filter_map(|reference| Some(self.cached(reference).ok()??.manifest)).collect()
+    }
+
+    /// Pulls the version that a reference names now, after verifying its signatures. Makes room for
+    /// it in the cache, in which these manifests stay.
+    async fn pull(&self, reference: &Reference, policies: &[Arc<Policy>], keep: &[Digest]) -> Result<Pulled, Error> {
+        let (registries, cache) = (self.registries()?, self.cache()?);
+        let manifest = registries.resolve(reference).await?;
+        self.verify(reference, &manifest, policies).await?;
+        // The tag may be moved meanwhile.
+        let version = reference.clone().with_digest(manifest);
+        if cache.manifest(&manifest).is_none() {
+            let (_, described) = registries.manifest(&version).await?;
+            // Otherwise, the pull says what is wrong.
+            if let Ok(layer) = described.component()
+                && let Err(error) = cache.make_room(layer.size, keep)
+            {
+                warn!("cannot make room in the cache of plugins: {}; {}", error_chain(&error), error.remedy());
+            }
         }
-        Ok(cached)
-    }
-
-    /// Pulls a version, and makes it the one that later starts use.
-    pub(crate) fn pull_now(&self, reference: &Reference, demands: &Demands) -> Result<Pulled, Error> {
-        let policies: Vec<Arc<Policy>> = demands.signatures.iter().cloned().collect();
-        let pulled = block_on(self.pull(reference, &policies))?;
-        self.point(&Version { reference: reference.clone(), pulled: pulled.clone() })?;
-        Ok(pulled)
-    }
-
-    /// Pulls a version whose signatures are as demanded.
-    async fn pull(&self, reference: &Reference, policies: &[Arc<Policy>]) -> Result<Pulled, Error> {
-        let transfer = Transfer::new("pulling", reference);
-        let pulled = self.registries()?.pull(reference, self.cache()?, &transfer).await?;
-        self.verify(reference, &pulled.manifest, policies).await?;
+        let pulled = registries.pull(&version, cache, &Transfer::new("pulling", reference)).await?;
         if pulled.from == PulledFrom::Registry {
             info!(plugin = %reference, artifact = %pulled.manifest, digest = %pulled.component, "pulled");
         }
@@ -291,7 +288,7 @@ impl Store {
     }
 
     /// Makes a version the one that later starts use.
-    pub(crate) fn point(&self, Version { reference, pulled }: &Version) -> Result<(), Error> {
+    pub(crate) fn point(&self, reference: &Reference, pulled: &Pulled) -> Result<(), Error> {
         Ok(self.cache()?.point(reference, pulled).map_err(gyre_registry::Error::from)?)
     }
 
@@ -303,10 +300,8 @@ impl Store {
             return;
         }
         let cleaned = self.cache().and_then(|cache| {
-            let keep = references.0.keys().filter_map(|reference| Some(self.cached(reference).ok()??.manifest));
-            let cleaned = cache.clean(&keep.collect::<Vec<Digest>>()).map_err(gyre_registry::Error::from)?;
-            self.forget_signatures(cache);
-            Ok(cleaned)
+            let keep = self.manifests(references.0.keys());
+            Ok(cache.clean(&keep).map_err(gyre_registry::Error::from)?)
         });
         match cleaned {
             Ok(Cleaned { components: 0, .. }) => {}
@@ -317,7 +312,7 @@ impl Store {
 }
 
 /// Warns in the log or, in a command without one, on standard error.
-fn say(text: fmt::Arguments<'_>) {
+pub(crate) fn say(text: fmt::Arguments<'_>) {
     if tracing::dispatcher::has_been_set() {
         warn!("{text}");
     } else {
@@ -327,6 +322,15 @@ fn say(text: fmt::Arguments<'_>) {
 
 /// Waits for requests. Not to be called by asynchronous code.
 pub(crate) fn block_on<T>(requests: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Runtime)?;
+    // Connections are kept for later requests, so what drives them has to stay, too.
+    static RUNTIME: OnceLock<Runtime> = OnceLock::new();
+    let runtime = match RUNTIME.get() {
+        Some(runtime) => runtime,
+        None => {
+            let mut builder = tokio::runtime::Builder::new_multi_thread();
+            let runtime = builder.worker_threads(1).enable_all().build().map_err(Error::Runtime)?;
+            RUNTIME.get_or_init(|| runtime)
+        }
+    };
     runtime.block_on(requests)
 }

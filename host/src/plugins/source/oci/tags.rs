@@ -1,9 +1,12 @@
 //! Asks registries for the versions of tags, in the background.
 //!
 //! ```text
-//! references ─▶ Schedule: which one is due ─▶ HEAD ─ another digest ─▶ pull, verify ─▶ news
+//! references ─▶ Schedule: which one is due ─▶ HEAD ─ another digest ─▶ verify, pull ─▶ news
 //!                  ▲ answered or not ──────────┘
 //! ```
+//!
+//! Each question is a task of its own, one at a time for each registry. So neither a registry that
+//! sends a byte per second nor a panic keeps the others from being asked.
 //!
 //! What is absent: a decision about a version. The receiver of the news tries it, and makes it the
 //! one that later starts use.
@@ -14,7 +17,7 @@ use std::time::Duration;
 use gyre_engine::error::error_chain;
 use gyre_registry::{Digest, Pulled, Reference};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{Id, JoinSet};
 use tokio::time::Instant;
 
 use super::{Error, References, Store, Version};
@@ -42,7 +45,13 @@ impl Tags {
         // One piece of news at a time: the next question waits until it is read.
         let (sender, news) = mpsc::channel(1);
         let mut task = JoinSet::new();
-        task.spawn(ask(store, Schedule { interval, due: BTreeMap::new() }, receiver, sender));
+        let known = store.clone();
+        let knows = move |reference: &Reference| known.knows(reference);
+        let question = move |reference: Reference, references: References| {
+            let store = store.clone();
+            async move { store.ask(&reference, &references).await }
+        };
+        task.spawn(ask(knows, question, Schedule { interval, due: BTreeMap::new() }, receiver, sender));
         Self { wanted, news, _task: task }
     }
 
@@ -59,26 +68,42 @@ impl Tags {
     }
 }
 
-async fn ask(store: Store, mut schedule: Schedule, mut wanted: watch::Receiver<References>, news: mpsc::Sender<News>) {
+async fn ask<Q>(
+    knows: impl Fn(&Reference) -> bool,
+    question: impl Fn(Reference, References) -> Q,
+    mut schedule: Schedule,
+    mut wanted: watch::Receiver<References>,
+    news: mpsc::Sender<News>,
+) where
+    Q: Future<Output = Result<Answer, Error>> + Send + 'static,
+{
     let origin = Instant::now();
+    let mut questions = JoinSet::new();
+    let mut asking: BTreeMap<Id, Reference> = BTreeMap::new();
     let mut sent: BTreeMap<Reference, Digest> = BTreeMap::new();
     loop {
         let references = wanted.borrow_and_update().clone();
-        schedule.want(&references, |reference| store.knows(reference), origin.elapsed());
-        let Some((reference, due)) = schedule.next() else {
-            match wanted.changed().await {
-                Ok(()) => continue,
-                Err(_) => return,
-            }
-        };
-        tokio::select! {
+        schedule.want(&references, &knows, origin.elapsed());
+        let next = schedule.next(|registry| asking.values().all(|asked| asked.registry() != registry));
+        let (reference, answer) = tokio::select! {
             changed = wanted.changed() => match changed {
                 Ok(()) => continue,
                 Err(_) => return,
             },
-            () = tokio::time::sleep_until(origin + due) => {}
-        }
-        let answer = store.ask(&reference, &references).await;
+            reference = due(next, origin) => {
+                let task = questions.spawn(question(reference.clone(), references));
+                asking.insert(task.id(), reference);
+                continue;
+            }
+            Some(ended) = questions.join_next_with_id() => {
+                let (id, answer) = match ended {
+                    Ok((id, answer)) => (id, answer),
+                    Err(panicked) => (panicked.id(), Err(Error::Panicked(panicked))),
+                };
+                let Some(reference) = asking.remove(&id) else { continue };
+                (reference, answer)
+            }
+        };
         schedule.asked(&reference, answer.is_ok(), origin.elapsed());
         let version = |pulled| Version { reference: reference.clone(), pulled };
         let found = match answer {
@@ -103,6 +128,17 @@ async fn ask(store: Store, mut schedule: Schedule, mut wanted: watch::Receiver<R
     }
 }
 
+/// Waits until a reference is due.
+async fn due(next: Option<(Reference, Duration)>, origin: Instant) -> Reference {
+    match next {
+        Some((reference, due)) => {
+            tokio::time::sleep_until(origin + due).await;
+            reference
+        }
+        None => std::future::pending().await,
+    }
+}
+
 /// The answer of a registry about a reference.
 enum Answer {
     /// It names the version that the cache names.
@@ -112,10 +148,6 @@ enum Answer {
 }
 
 impl Store {
-    fn knows(&self, reference: &Reference) -> bool {
-        self.cached(reference).is_ok_and(|cached| cached.is_some())
-    }
-
     async fn ask(&self, reference: &Reference, references: &References) -> Result<Answer, Error> {
         if let Some(cached) = self.cached(reference)?
             && (reference.digest().is_some() || self.registries()?.resolve(reference).await? == cached.manifest)
@@ -123,7 +155,7 @@ impl Store {
             return Ok(Answer::Same(cached));
         }
         let policies = references.0.get(reference).map(|mounted| &mounted.policies[..]).unwrap_or_default();
-        self.pull(reference, policies).await.map(Answer::Another)
+        self.pull(reference, policies, &self.manifests(references.0.keys())).await.map(Answer::Another)
     }
 }
 
@@ -147,10 +179,14 @@ impl Schedule {
         let is_asked = |reference: &Reference| references.0.get(reference).is_some_and(|mounted| mounted.is_asked);
         self.due.retain(|reference, _| is_asked(reference));
         for reference in references.0.keys().filter(|reference| is_asked(reference)) {
+            let delay = self.delay_of(reference);
             if self.due.contains_key(reference) {
+                if delay.is_none() && knows(reference) {
+                    self.due.remove(reference);
+                }
                 continue;
             }
-            let delay = if knows(reference) { self.delay_of(reference) } else { Some(TRY_AGAIN_AFTER) };
+            let delay = if knows(reference) { delay } else { Some(TRY_AGAIN_AFTER) };
             if let Some(delay) = delay {
                 self.due.insert(reference.clone(), Due { at: now + delay, failures: 0 });
             }
@@ -162,23 +198,23 @@ impl Schedule {
         self.interval.filter(|_| reference.digest().is_none())
     }
 
-    fn next(&self) -> Option<(Reference, Duration)> {
-        let first = self.due.iter().min_by_key(|(_, due)| due.at);
-        first.map(|(reference, due)| (reference.clone(), due.at))
+    /// The reference that is due next, of the registries that are free, and when it is.
+    fn next(&self, is_free: impl Fn(&str) -> bool) -> Option<(Reference, Duration)> {
+        let free = self.due.iter().filter(|(reference, _)| is_free(reference.registry()));
+        free.min_by_key(|(_, due)| due.at).map(|(reference, due)| (reference.clone(), due.at))
     }
 
     fn asked(&mut self, reference: &Reference, is_answered: bool, now: Duration) {
-        let delay = self.delay_of(reference);
         let longest = self.interval.unwrap_or(TAG_INTERVAL);
         let Some(due) = self.due.get_mut(reference) else { return };
-        match (is_answered, delay) {
-            (true, Some(delay)) => *due = Due { at: now + delay, failures: 0 },
-            (true, None) => drop(self.due.remove(reference)),
-            (false, _) => {
-                let doubled = TRY_AGAIN_AFTER.saturating_mul(1 << due.failures.min(16));
-                *due = Due { at: now + doubled.min(longest), failures: due.failures.saturating_add(1) };
-            }
-        }
+        *due = if is_answered {
+            // `want` removes a version that need not be asked for again. One that was refused is
+            // still unknown: what refused it may change without the registry.
+            Due { at: now + longest, failures: 0 }
+        } else {
+            let doubled = TRY_AGAIN_AFTER.saturating_mul(1 << due.failures.min(16));
+            Due { at: now + doubled.min(longest), failures: due.failures.saturating_add(1) }
+        };
     }
 }
 
@@ -202,42 +238,78 @@ mod tests {
         Schedule { interval, due: BTreeMap::new() }
     }
 
+    fn anybody(_: &str) -> bool {
+        true
+    }
+
     #[test]
     fn a_tag_is_asked_for_at_the_interval_and_after_failures_with_backoff() {
         let mut schedule = schedule(Some(seconds(60)));
         let reference: Reference = TAG.parse().unwrap();
         schedule.want(&references(&[TAG]), |_| true, seconds(5));
-        assert_eq!(schedule.next(), Some((reference.clone(), seconds(65))));
+        assert_eq!(schedule.next(anybody), Some((reference.clone(), seconds(65))));
         for (is_answered, now, next) in
             [(true, 65, 125), (false, 125, 135), (false, 135, 155), (false, 155, 195), (false, 195, 255), (true, 255, 315)]
         {
             schedule.asked(&reference, is_answered, seconds(now));
             // What is wanted anyway changes nothing.
             schedule.want(&references(&[TAG]), |_| true, seconds(now));
-            assert_eq!(schedule.next(), Some((reference.clone(), seconds(next))), "{now}");
+            assert_eq!(schedule.next(anybody), Some((reference.clone(), seconds(next))), "{now}");
         }
         schedule.want(&references(&[]), |_| true, seconds(300));
-        assert_eq!(schedule.next(), None);
+        assert_eq!(schedule.next(anybody), None);
     }
 
     #[test]
     fn only_what_can_change_or_is_missing_is_asked_for() {
         let pinned = format!("{TAG}@{}", Digest::of(b""));
         let pinned = pinned.as_str();
-        for (interval, reference, is_known, expected) in [
-            (Some(seconds(60)), TAG, true, Some(60)),
-            (Some(seconds(60)), TAG, false, Some(10)),
-            (Some(seconds(60)), pinned, true, None),
-            (Some(seconds(60)), pinned, false, Some(10)),
-            (None, TAG, true, None),
-            (None, TAG, false, Some(10)),
+        // When it is asked for first, and after an answer, if the cache has it then or not.
+        for (interval, reference, is_known, first, known, refused) in [
+            (Some(seconds(60)), TAG, true, Some(60), Some(60), 60),
+            (Some(seconds(60)), TAG, false, Some(10), Some(60), 60),
+            (Some(seconds(60)), pinned, true, None, None, 10),
+            (Some(seconds(60)), pinned, false, Some(10), None, 60),
+            (None, TAG, true, None, None, 10),
+            (None, TAG, false, Some(10), None, 300),
         ] {
-            let mut schedule = schedule(interval);
-            schedule.want(&references(&[reference]), |_| is_known, Duration::ZERO);
-            assert_eq!(schedule.next().map(|(_, due)| due.as_secs()), expected, "{interval:?} {reference} {is_known}");
+            let (mut schedule, wanted) = (schedule(interval), references(&[reference]));
+            let due = |schedule: &Schedule| schedule.next(anybody).map(|(_, due)| due.as_secs());
+            schedule.want(&wanted, |_| is_known, Duration::ZERO);
+            assert_eq!(due(&schedule), first, "{interval:?} {reference} {is_known}");
             schedule.asked(&reference.parse().unwrap(), true, Duration::ZERO);
-            let again = schedule.next().map(|(_, due)| due.as_secs());
-            assert_eq!(again, (interval.is_some() && reference == TAG).then_some(60), "{interval:?} {reference} {is_known}");
+            schedule.want(&wanted, |_| false, Duration::ZERO);
+            assert_eq!(due(&schedule), Some(refused), "{interval:?} {reference} {is_known}");
+            schedule.want(&wanted, |_| true, Duration::ZERO);
+            assert_eq!(due(&schedule), known, "{interval:?} {reference} {is_known}");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn neither_a_registry_that_does_not_answer_nor_a_panic_keeps_others_from_being_asked() {
+        let names = ["oci://slow.example.com/a:1", "oci://slow.example.com/b:1", "oci://broken.example.com/a:1", TAG];
+        let (wanted, receiver) = watch::channel(references(&names));
+        let (sender, mut news) = mpsc::channel(1);
+        let (asked, mut questions) = mpsc::unbounded_channel();
+        let question = move |reference: Reference, _: References| {
+            asked.send(reference.registry().to_owned()).unwrap();
+            async move {
+                match reference.registry() {
+                    "slow.example.com" => std::future::pending().await,
+                    "broken.example.com" => panic!("a defect"),
+                    _ => Err::<Answer, _>(Error::NoFolder),
+                }
+            }
+        };
+        let _task = tokio::spawn(ask(|_: &Reference| true, question, schedule(Some(seconds(60))), receiver, sender));
+        let mut said = Vec::new();
+        for _ in 0..4 {
+            said.push(news.recv().await.unwrap().unwrap_err());
+        }
+        let count = |part: &str| said.iter().filter(|said| said.contains(part)).count();
+        assert_eq!((count("broken.example.com/a:1 names now"), count("panicked"), count(TAG)), (2, 2, 2), "{said:?}");
+        let slow = std::iter::from_fn(|| questions.try_recv().ok()).filter(|registry| registry == "slow.example.com");
+        assert_eq!(slow.count(), 1, "it is asked one question at a time");
+        drop(wanted);
     }
 }
