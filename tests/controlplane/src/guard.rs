@@ -70,6 +70,8 @@ rm -rf -- "$1"
 
 /// The time after the grace period in which a guard must end before we kill the program.
 const GUARD_PATIENCE: Duration = Duration::from_secs(3);
+/// The longest time in which the kernel stops all threads of a program.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// The number of bytes of a log that an error contains.
 const TAIL_BYTES: u64 = 4096;
@@ -165,7 +167,8 @@ impl Guarded {
         self.guard.try_wait()
     }
 
-    /// Sends a signal to the program.
+    /// Sends a signal to the program. After [`Signal::Stop`], it has stopped: the kernel stops the
+    /// threads one by one, so on a busy machine some of them go on for a moment.
     pub fn signal(&self, signal: Signal) -> io::Result<()> {
         use rustix::process::{Pid, Signal as Raw, kill_process};
         let raw = match signal {
@@ -176,7 +179,30 @@ impl Guarded {
             Signal::Continue => Raw::CONT,
         };
         let pid = i32::try_from(self.program).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
-        Ok(kill_process(pid, raw)?)
+        kill_process(pid, raw)?;
+        if signal == Signal::Stop { self.until_stopped() } else { Ok(()) }
+    }
+
+    fn until_stopped(&self) -> io::Result<()> {
+        let deadline = std::time::Instant::now() + STOP_PATIENCE;
+        while self.has_running_threads() {
+            if std::time::Instant::now() >= deadline {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, format!("{} does not stop", self.name)));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Returns whether a thread runs or can run. Without `/proc`, none is known.
+    fn has_running_threads(&self) -> bool {
+        let Ok(threads) = std::fs::read_dir(format!("/proc/{}/task", self.program)) else { return false };
+        threads.flatten().any(|thread| {
+            // The state follows the name of the thread, which is in parentheses. A thread that has
+            // ended meanwhile has no file.
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, state)| !state.starts_with(['T', 't', 'Z', 'X']))
+        })
     }
 
     /// Waits until it ends by itself; returns `None` if it still runs after `patience`.
