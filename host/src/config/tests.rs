@@ -516,7 +516,7 @@ fn a_plugin_is_reported_as_given_up_only_once_it_is_unmounted() {
     fs::remove_file(plugins.join("echo.wasm")).unwrap();
     let load = |text: &str| {
         fs::write(&file, text).unwrap();
-        let loaded = source.shared.load(&source.shared.store, &source.programs, &source.directory, Time::default());
+        let loaded = source.shared.load(&mut Pulls::default(), &source.programs, &source.directory, Time::default());
         (loaded.result.is_ok(), loaded.scan.given_up)
     };
     assert_eq!(load("pluginDirectory: plugins\nmounts: [{plugin: none.wasm}]\n"), (false, Vec::new()));
@@ -566,7 +566,7 @@ fn all_files_are_loaded_from_one_version_of_a_config_map() {
         });
         for _ in 0..500 {
             // Files that changed each time are refused, and read again later.
-            let loaded = source.shared.load(&source.shared.store, &source.programs, &Directory::default(), Time::default());
+            let loaded = source.shared.load(&mut Pulls::default(), &source.programs, &Directory::default(), Time::default());
             if let Ok(programs) = loaded.result {
                 let settings: BTreeSet<_> = programs.iter().map(|program| Arc::clone(&program.settings)).collect();
                 assert_eq!(settings.len(), 1, "{settings:?}");

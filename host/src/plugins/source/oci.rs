@@ -195,7 +195,7 @@ impl Error {
             Self::Unsigned(refusal) => refusal.remedy(),
             Self::Runtime(_) => "raise the limits of processes and memory",
             Self::Late(_) => "wait until the host asks for it again",
-            Self::Away { remedy, .. } => *remedy,
+            Self::Away { remedy, .. } => remedy,
             Self::Panicked(_) => "this is a defect of gyre: report it, with the log, which says where",
         }
     }
