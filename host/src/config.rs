@@ -118,7 +118,7 @@ impl Reload<'_> {
 pub struct Source {
     shared: Arc<Shared>,
     files: Files,
-    /// Those of the configuration that is in force.
+    /// The references of the configuration that is in force.
     references: References,
     /// The versions of a start that no later start uses yet.
     pulls: Pulls,

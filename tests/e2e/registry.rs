@@ -6,7 +6,6 @@ mod commands;
 mod failing;
 mod following;
 mod signed;
-mod streamed;
 
 use std::path::Path;
 use std::process::Command;

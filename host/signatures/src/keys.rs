@@ -16,7 +16,7 @@ pub enum Error {
     Absent {
         /// The name of the key, e.g. its file.
         name: String,
-        /// What the text has instead.
+        /// The label of the text.
         found: String,
     },
     /// The text has several blocks.

@@ -36,8 +36,7 @@ const RESERVED_PART: u64 = 8;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
-/// What is wrong with a file that has other bytes than before, and the remedy. The child says the
-/// same as this process.
+/// The problem of a file that has other bytes than before. The child says the same as this process.
 pub(crate) const CHANGED: &str = "its file changed while it was compiled";
 pub(crate) const REPLACE_AT_ONCE: &str = "write the file once, or replace it atomically";
 

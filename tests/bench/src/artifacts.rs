@@ -1,5 +1,6 @@
-//! The start of a host whose plugins come from a registry and are in its cache, compared with a host
-//! whose plugins are files: the time until all are mounted, in turns. Compilation is not measured.
+//! The start of a host whose plugins come from a registry and are in its cache, compared with a
+//! host whose plugins are files: the time until all are mounted, in turns. Compilation is not
+//! measured.
 
 use std::process::Command;
 use std::time::{Duration, Instant};

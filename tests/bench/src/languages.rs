@@ -89,6 +89,17 @@ pub(crate) fn build(project: &str, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// The bytes of all files in a folder and its folders.
+fn bytes_below(folder: &Path) -> anyhow::Result<u64> {
+    let mut bytes = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { bytes_below(&entry.path())? } else { metadata.len() };
+    }
+    Ok(bytes)
+}
+
 fn measure_plugin(what: &str, path: &Path, goals: Goals, folder: &Path) -> anyhow::Result<Vec<Line>> {
     let bytes = std::fs::read(path)?;
     let code = folder.join("code");
@@ -96,7 +107,7 @@ fn measure_plugin(what: &str, path: &Path, goals: Goals, folder: &Path) -> anyho
     let sandbox = Sandbox::new(Options { cache_dir: Some(code.clone()), ..Options::default() })?;
     let plugin = sandbox.load(&bytes)?;
     let compiled = began.elapsed();
-    let code_bytes: u64 = std::fs::read_dir(&code)?.filter_map(|entry| Some(entry.ok()?.metadata().ok()?.len())).sum();
+    let code_bytes = bytes_below(&code)?;
     std::fs::remove_dir_all(&code)?;
     let parent = parent_of(&plugin).to_string();
     let limits = Limits { memory_bytes: 256 << 20, ..Limits::default() };

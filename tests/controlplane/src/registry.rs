@@ -294,7 +294,8 @@ impl Registry {
         Ok(digest(text.as_bytes()))
     }
 
-    /// Returns the manifests that are about this one, past authentication and faults: its signatures.
+    /// Returns the manifests that are about this one, e.g. its signatures, past authentication and
+    /// faults.
     ///
     /// # Errors
     ///

@@ -104,7 +104,12 @@ fn every_command_takes_a_reference_where_a_file_may_stand() {
         let (of_file, of_reference) = (with(ECHO), with(&reference));
         match *command {
             "inspect" => assert!(of_reference.contains("artifact"), "{of_reference}"),
-            _ => assert_eq!(of_reference.replace(&reference, ECHO), of_file, "{command}"),
+            _ => assert_eq!(without_times(&of_reference.replace(&reference, ECHO)), without_times(&of_file), "{command}"),
         }
     }
+}
+
+/// The times of conditions are those of the calls.
+fn without_times(text: &str) -> String {
+    text.lines().filter(|line| !line.contains("lastTransitionTime")).collect::<Vec<_>>().join("\n")
 }

@@ -25,7 +25,8 @@ fn pushes_mounts_and_follows_a_tag(namespace: &str, options: Options, scheme: &s
     assert_eq!(shelf.registry.blob(REPOSITORY, &layer).unwrap(), plugin(1));
     let Some(mark) = cluster.audit_mark() else { return };
 
-    let host = shelf.host(&cluster, &[&reference], namespace, &[]);
+    let home = ["--name", namespace, "--home-namespace", namespace];
+    let host = shelf.host(&cluster, &[&reference], namespace, &home);
     reconcile(&cluster, namespace, "it", 1);
     assert_mounted(&host, 1);
     assert_eq!(artifact(&host, MOUNT), first);
@@ -40,7 +41,7 @@ fn pushes_mounts_and_follows_a_tag(namespace: &str, options: Options, scheme: &s
     assert_eq!(host.metric("gyre_plugin_info", &[&format!("artifact=\"{first}\"")]), 0.0);
     assert!(host.log().contains(&second), "the log names it");
     cluster.eventually("the inventory to name it", || {
-        let inventory = cluster.get(namespace, "configmap", "gyre-inventory")?;
+        let inventory = cluster.get(namespace, "configmap", &format!("{namespace}-inventory"))?;
         inventory["data"][MOUNT].as_str()?.contains(&second).then_some(())
     });
     let agents: Vec<String> = cluster.requests(mark).into_iter().map(|event| event.user_agent).collect();

@@ -102,7 +102,7 @@ impl Cache {
         Ok(cleaned)
     }
 
-    /// Removes components until there is room for so many bytes.
+    /// Removes components until there is room for this number of bytes.
     fn remove_components(
         &self,
         manifests: &BTreeMap<Digest, Entry>,

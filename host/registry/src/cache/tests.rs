@@ -219,7 +219,7 @@ fn cleaning_removes_only_what_has_names_of_the_cache_and_is_old() {
     assert!(cache.clean(&[]).is_err() && file.exists());
 }
 
-/// A signature of so many bytes.
+/// A signature of `size` bytes.
 fn signature(kind: SignatureKind, letter: char, size: usize) -> FoundSignature {
     FoundSignature {
         kind,

@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use axum::serve::Listener;
 use bytes::Bytes;
-use futures::stream;
+use futures::{StreamExt as _, stream};
 use gyre_registry::manifest::{Descriptor, Manifest};
 use gyre_registry::{Digest, Reference, media_type};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, LOCATION, WWW_AUTHENTICATE};
@@ -229,9 +229,11 @@ pub(crate) fn redirect(place: &str) -> Response {
     answer(307).header(LOCATION, place).body(Body::empty()).unwrap()
 }
 
-/// A body in pieces.
+/// A body in pieces. It ends after they were sent, even if its length says that more follows.
 pub(crate) fn pieces(pieces: Vec<Bytes>) -> Body {
-    Body::from_stream(stream::iter(pieces.into_iter().map(Ok::<_, Infallible>)))
+    let pieces = stream::iter(pieces.into_iter().map(Ok::<_, Infallible>));
+    let sent = stream::once(tokio::task::yield_now()).filter_map(|()| std::future::ready(None));
+    Body::from_stream(pieces.chain(sent))
 }
 
 async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {

@@ -30,7 +30,7 @@ pub(crate) struct Pulls {
     asked: BTreeMap<String, Asked>,
 }
 
-/// What was asked of a registry.
+/// The questions to a registry.
 #[derive(Default)]
 struct Asked {
     /// The time that it took to ask for versions that the cache has, too.
