@@ -129,7 +129,9 @@ pub(super) fn is_in_granted_namespace(world: &World, children: Option<&[Child]>,
 
 fn names_namespace(child: &Child, name: &str) -> bool {
     let Child::Apply(DesiredChild { object, .. }) = child else { return false };
-    object["apiVersion"] == "v1" && object["kind"] == "Namespace" && object["metadata"]["name"] == name
+    let has = |field: &str, value: &str| object.get(field).is_some_and(|found| found == value);
+    let found = object.get("metadata").and_then(|metadata| metadata.get("name"));
+    has("apiVersion", "v1") && has("kind", "Namespace") && found.is_some_and(|found| found == name)
 }
 
 pub(super) fn owns_namespace(world: &World, name: &str) -> bool {
