@@ -140,7 +140,7 @@ pub(crate) struct Verify {
 #[serde(rename_all = "camelCase")]
 #[schemars(deny_unknown_fields, rename = "identity", description = "")]
 pub(crate) struct Identity {
-    /// Issuer of the identity, such as https://token.actions.githubusercontent.com.
+    /// Issuer of the identity: the URL of the service that signed in.
     #[schemars(required, extend("errorMessage" = "write the issuer in the certificate"))]
     pub(crate) issuer: Option<String>,
     /// Subject in the certificate, such as a workflow or an e-mail address; a * at its end stands
