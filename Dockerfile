@@ -10,11 +10,21 @@
 # The program links to the C library as the tested one does, so the image brings that of the Debian that it is compiled on, and nothing
 # else: no shell, no package manager, and a user who is not root. It runs with a read-only root file system.
 
+# The images that it is made from are arguments. A tag may be moved; a digest names one image, of all architectures, for ever:
+#
+#   docker buildx imagetools inspect rust:1.95.0-bookworm --format '{{.Manifest.Digest}}'
+#   docker buildx build --build-arg RUST_IMAGE=rust:1.95.0-bookworm@sha256:… --build-arg DEBIAN_IMAGE=… --build-arg BASE_IMAGE=… .
+#
+# A release is built so: see docs/releasing.md.
+
 # As in rust-toolchain.toml, which would have formatters and linters installed here as well.
 ARG RUST_VERSION=1.95.0
+ARG RUST_IMAGE=rust:${RUST_VERSION}-bookworm
+ARG DEBIAN_IMAGE=debian:bookworm-slim
+ARG BASE_IMAGE=gcr.io/distroless/cc-debian12:nonroot
 
 # Compilers run on the machine's own architecture, whatever they compile for.
-FROM --platform=$BUILDPLATFORM rust:${RUST_VERSION}-bookworm AS source
+FROM --platform=$BUILDPLATFORM ${RUST_IMAGE} AS source
 ARG RUST_VERSION
 ENV RUSTUP_TOOLCHAIN=${RUST_VERSION} CARGO_TERM_COLOR=never
 SHELL ["/bin/sh", "-euc"]
@@ -57,7 +67,7 @@ RUN --mount=type=cache,target=/usr/local/cargo/registry --mount=type=cache,id=gy
 # Compiles the plugins to machine code, so this runs on the image's own architecture. An emulator may not have the address space that it
 # takes: with PRECOMPILE=no the host compiles them when it starts, which takes a second. That the program starts at all shows that what
 # it links to is there.
-FROM debian:bookworm-slim AS code
+FROM ${DEBIAN_IMAGE} AS code
 ARG PRECOMPILE=yes
 SHELL ["/bin/sh", "-euc"]
 COPY --from=host /out/gyre /gyre
@@ -69,10 +79,12 @@ RUN /gyre --version; \
         chmod -R a+rX /compiled; \
     fi
 
-FROM gcr.io/distroless/cc-debian12:nonroot
+FROM ${BASE_IMAGE}
+ARG BASE_IMAGE
 LABEL org.opencontainers.image.title="gyre" \
     org.opencontainers.image.description="Kubernetes reconcilers as sandboxed WebAssembly plugins" \
-    org.opencontainers.image.licenses="Apache-2.0"
+    org.opencontainers.image.licenses="Apache-2.0" \
+    org.opencontainers.image.base.name="${BASE_IMAGE}"
 COPY LICENSE /LICENSE
 COPY --from=host /out/gyre /gyre
 COPY --from=plugins /out/plugins /plugins

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueHint};
 use gyre_engine::client::transport;
 use gyre_engine::cluster::kinds::Resource;
 use gyre_engine::host::{self, Options};
@@ -29,12 +29,14 @@ use gyre_engine::program::{Program, ServiceAccount};
 use gyre_engine::record::format::Secrets;
 use gyre_engine::telemetry::metrics::Metrics;
 use gyre_input::manifests;
+use gyre_registry::Digest;
 use gyre_sandbox::CodeSource;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tracing::{error, info, warn};
 
 use self::exit::{compared, ended};
+use crate::commands::artifacts::{self, PullArguments, VerifyArguments};
 use crate::commands::connect::{KubeconfigArguments, Renewed};
 use crate::commands::inspect::{self, InspectArguments};
 use crate::commands::output::{self, ObjectFormat, ObjectsArguments, ReportArguments};
@@ -50,7 +52,9 @@ use crate::config::arguments::mounts::{CodeArguments, MountArguments, RbacMounts
 use crate::config::values::{MissingArgument, WrongArguments, is_in_pod, label};
 use crate::config::{self, HostArguments, Reload, Source};
 use crate::known_kinds::Known;
-use crate::plugins::{open, read};
+use crate::plugins::apart::{CHANGED, REPLACE_AT_ONCE};
+use crate::plugins::source::PluginSource;
+use crate::plugins::{open, open_component, read};
 
 /// Kubernetes reconcilers as sandboxed WebAssembly plugins.
 #[derive(Debug, Parser)]
@@ -70,7 +74,7 @@ enum Command {
     Validate(Box<ValidateArguments>),
     /// Compile plugins into the code cache, before a host starts.
     #[command(after_help = COMPILE_EXAMPLES)]
-    Compile(PluginArguments),
+    Compile(CompileArguments),
     /// Print the minimal Roles and ClusterRoles that mounts need.
     #[command(after_help = RBAC_EXAMPLES)]
     Rbac(Box<RbacArguments>),
@@ -86,6 +90,12 @@ enum Command {
     #[cfg(feature = "tools")]
     #[command(flatten)]
     Tool(tools::Tool),
+    /// Pull a plugin from an OCI registry.
+    #[command(after_help = artifacts::PULL_EXAMPLES)]
+    Pull(PullArguments),
+    /// Verify that a plugin in a registry is signed.
+    #[command(after_help = artifacts::VERIFY_EXAMPLES)]
+    Verify(VerifyArguments),
     /// Record the calls of a plugin in a running host, for `gyre replay`.
     #[command(after_help = record::EXAMPLES)]
     Record(RecordArguments),
@@ -116,6 +126,7 @@ const RELOAD_EVERY: Duration = Duration::from_secs(1);
 const RUN_EXAMPLES: &str = "\
 Examples:
   gyre run echo.wasm
+  gyre run oci://registry.example.com/team/echo:1.4
   gyre run echo.wasm scheduled_echo.wasm --namespace team-a --namespace team-b
   gyre run echo.wasm --kubeconfig admin.kubeconfig --context staging
   gyre run echo.wasm --settings '{\"restricted\":true}' --log-level gyre=debug,plugin=trace
@@ -126,8 +137,8 @@ Examples:
 Flags and environment variables override `host` and `defaults` in the configuration file; the entry of a mount in the file overrides both.
 Changed files are reloaded without a restart. For the format of the file, see `gyre config-schema` and docs/operating.md.";
 
-/// Warnings, and compilations, which may take minutes.
-const VALIDATE_LOG: &str = "warn,gyre::plugins::compiling=info";
+/// Warnings, and what may take minutes.
+const VALIDATE_LOG: &str = "warn,gyre::plugins::compiling=info,gyre::plugins::source::oci::progress=info";
 
 const VALIDATE_EXAMPLES: &str = "\
 Examples:
@@ -223,11 +234,21 @@ struct RbacArguments {
 
 #[derive(Debug, Args)]
 struct PluginArguments {
-    /// Paths to plugins: WebAssembly components.
-    #[arg(value_name = "PLUGIN", required = true)]
-    plugins: Vec<PathBuf>,
+    /// Plugins: paths of WebAssembly components (.wasm), or references in registries, such as
+    /// oci://registry.example.com/team/echo:1.4.
+    #[arg(value_name = "PLUGIN", required = true, value_hint = ValueHint::AnyPath)]
+    plugins: Vec<PluginSource>,
     #[command(flatten)]
     code: CodeArguments,
+}
+
+#[derive(Debug, Args)]
+struct CompileArguments {
+    #[command(flatten)]
+    plugins: PluginArguments,
+    /// The digest that the plugin must have. A host that compiles in another process sets it.
+    #[arg(long, value_name = "DIGEST", hide = true)]
+    expect: Option<Digest>,
 }
 
 #[derive(Debug, Args)]
@@ -260,6 +281,8 @@ pub fn main(arguments: impl IntoIterator<Item = impl Into<OsString>>) -> ExitCod
         Command::Inspect(arguments) => inspect::inspect(&arguments),
         #[cfg(feature = "tools")]
         Command::Tool(tool) => return tool.run(),
+        Command::Pull(arguments) => artifacts::pull(&arguments),
+        Command::Verify(arguments) => artifacts::verify(&arguments),
         Command::Record(arguments) => record::run(&arguments),
         Command::Shadow(arguments) => return compared(shadow::run(&arguments)),
         Command::Status(arguments) => status::run(&arguments),
@@ -304,8 +327,10 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
     arguments.host.log.start("info", traces.as_ref())?;
     warn_of_former_variables();
     let host = arguments.host;
-    let source =
-        Source::open_host(&mount, &host.election)?.with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE));
+    let source = Source::open_host(&mount, &host.election)?
+        .with_grace(host.plugin_dir_grace.unwrap_or(config::PLUGIN_DIR_GRACE))
+        .with_tag_interval(host.tag_interval.0)
+        .in_use();
     let election = host.election.options(source.fence(), &host.home_namespace, source.name(), &instance())?;
     threads()?.block_on(async {
         let arrives_within = election.as_ref().map(|(_, options)| options.timing.margin());
@@ -326,6 +351,10 @@ fn run(arguments: RunArguments) -> anyhow::Result<()> {
                 match reload {
                     Reload::Taken => metrics.configuration_taken(),
                     Reload::Refused(_) => metrics.configuration_refused(),
+                    Reload::NotPulled(why) => {
+                        metrics.pull_failed();
+                        warn!("{why}");
+                    }
                 }
                 for problem in reload.problems() {
                     error!("the changed configuration is refused, so the previous one stays in effect: {problem}");
@@ -457,19 +486,24 @@ fn print_documents(
     Ok(())
 }
 
-fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
-    let sandbox = arguments.code.sandbox()?;
-    let Some(cache) = arguments.code.cache() else {
+fn compile(arguments: &CompileArguments) -> anyhow::Result<()> {
+    let CompileArguments { plugins: PluginArguments { plugins, code }, expect } = arguments;
+    let sandbox = code.sandbox()?;
+    let Some(cache) = code.cache() else {
         bail!(WrongArguments("there is no code cache to compile into: name a directory with --code-cache".to_owned()));
     };
-    for path in &arguments.plugins {
-        let plugins = open(&sandbox, path)?;
+    let store = code.registry.store();
+    for plugin in plugins {
+        let component = read(&store, plugin)?;
+        if expect.is_some_and(|expected| expected.as_bytes() != component.digest.as_bytes()) {
+            bail!("cannot load the plugin {component}: {CHANGED}; {REPLACE_AT_ONCE}");
+        }
+        let plugins = open_component(&sandbox, &component)?;
         let is_compiled = plugins.iter().any(|plugin| plugin.compile().source == CodeSource::Compiled);
-        if is_compiled && !sandbox.is_compiled(&read(path)?) {
+        if is_compiled && !sandbox.is_compiled(&component.bytes) {
             // A host that compiles in another process relies on this exit code: `NOT_KEPT`.
             bail!(WrongArguments(format!(
-                "cannot keep the code of {} in {}: name a directory with --code-cache that only you, or root, may write to",
-                path.display(),
+                "cannot keep the code of {plugin} in {}: name a directory with --code-cache that only you, or root, may write to",
                 cache.display()
             )));
         }
@@ -479,10 +513,10 @@ fn compile(arguments: &PluginArguments) -> anyhow::Result<()> {
 
 fn crds(arguments: &CrdsArguments) -> anyhow::Result<()> {
     let CrdsArguments { plugins: PluginArguments { plugins, code }, objects } = arguments;
-    let sandbox = code.sandbox()?;
+    let (sandbox, store) = (code.sandbox()?, code.registry.store());
     let mut crds = Vec::new();
-    for path in plugins {
-        let plugins = open(&sandbox, path)?;
+    for plugin in plugins {
+        let plugins = open(&sandbox, &store, plugin)?;
         // Reconcilers of a plugin may contain the same definition.
         for crd in plugins.iter().flat_map(|plugin| plugin.manifest().crds.clone()) {
             if !crds.contains(&crd) {

@@ -1,6 +1,7 @@
 //! The commands of `gyre` other than `run`. [`cli`](crate::cli) runs them. The endpoints for
 //! `record` and `shadow` are in [`gyre_engine::admin`].
 
+pub(crate) mod artifacts;
 #[cfg(feature = "tools")]
 pub(crate) mod build;
 mod columns;

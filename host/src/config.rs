@@ -18,7 +18,6 @@
 //! which override the built-in default. The entry of a mount in the file overrides all of these.
 
 pub(crate) mod arguments;
-mod directory;
 mod document;
 mod keys;
 mod load;
@@ -34,10 +33,10 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod types;
+mod verification;
 
 pub(crate) mod values;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -54,8 +53,6 @@ use tokio::sync::watch as channel;
 use tokio::time::Instant;
 use tracing::{debug, error, info, warn};
 
-pub(crate) use self::directory::PLUGIN_DIR_GRACE;
-use self::directory::{Directory, DirectoryScan};
 use self::document::read_document;
 use self::load::{Loader, Programs};
 #[cfg(feature = "tools")]
@@ -67,6 +64,10 @@ pub(crate) use self::table::Table;
 use crate::config::arguments::election::{ElectionArguments, Fence};
 use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
 use crate::plugins::files::Files;
+pub(crate) use crate::plugins::source::directory::PLUGIN_DIR_GRACE;
+use crate::plugins::source::directory::{Directory, DirectoryScan};
+use crate::plugins::source::oci::tags::{TAG_INTERVAL, Tags};
+use crate::plugins::source::oci::{Pulls, References, Store, say};
 
 /// The time without changes after which a file counts as complete.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
@@ -99,13 +100,15 @@ pub enum Reload<'a> {
     Taken,
     /// The changed configuration has problems, and the previous one stays in force.
     Refused(&'a Problems),
+    /// A registry did not give a plugin, or not as it was demanded: why. What is mounted stays.
+    NotPulled(&'a str),
 }
 
 impl Reload<'_> {
     /// The problems of a refused configuration.
     pub fn problems(&self) -> &[Problem] {
         match self {
-            Self::Taken => &[],
+            Self::Taken | Self::NotPulled(_) => &[],
             Self::Refused(problems) => &problems.0,
         }
     }
@@ -115,12 +118,19 @@ impl Reload<'_> {
 pub struct Source {
     shared: Arc<Shared>,
     files: Files,
+    /// The references of the configuration that is in force.
+    references: References,
+    /// The versions of a start that no later start uses yet.
+    pulls: Pulls,
+    /// The interval at which registries are asked for the versions of tags; never if `None`.
+    tag_interval: Option<Duration>,
     directory: Directory,
     programs: Arc<[Program]>,
 }
 
 struct Loaded {
     files: Files,
+    references: References,
     directory: Directory,
     /// The changes of the plugin directory to log. A refused configuration unmounts no plugins.
     scan: DirectoryScan,
@@ -130,6 +140,7 @@ struct Loaded {
 struct Shared {
     arguments: MountArguments,
     sandbox: Sandbox,
+    store: Store,
     process: Process,
 }
 
@@ -211,6 +222,31 @@ impl Source {
     }
 
     fn open_as(arguments: &MountArguments, election: Option<&ElectionArguments>) -> Result<Self, Error> {
+        let store = arguments.code.registry.store();
+        let mut pulls = Pulls::at_start(&store);
+        let source = match Self::open_with(arguments, election, &store, &mut pulls) {
+            Err(Error::Refused(problems)) if pulls.has_news() => {
+                let mut pulls = Pulls::from_cache(&store, &References::default(), None);
+                let Ok(source) = Self::open_with(arguments, election, &store, &mut pulls) else {
+                    return Err(Error::Refused(problems));
+                };
+                for problem in &problems.0 {
+                    say(format_args!("what a registry names now cannot be used, so the cache is used: {problem}"));
+                }
+                source
+            }
+            opened => opened?,
+        };
+        source.pulls.accept_missing();
+        Ok(source)
+    }
+
+    fn open_with(
+        arguments: &MountArguments,
+        election: Option<&ElectionArguments>,
+        store: &Store,
+        pulls: &mut Pulls,
+    ) -> Result<Self, Error> {
         let (mut files, mut problems) = (Files::default(), Problems::default());
         let mut directory = Directory::default();
         let (configuration, _) = read(arguments, &mut files, &mut directory, Time::default(), &mut problems);
@@ -226,17 +262,32 @@ impl Source {
         };
         let sandbox = Sandbox::new(options).map_err(Error::Sandbox)?;
         let compiler = arguments.code.compiler();
-        let loaded = Loader::new(&sandbox, compiler.as_ref(), &[], &mut files, &mut problems).load(configuration);
-        let Programs { programs, of_directory } = problems.or(loaded).map_err(Error::Refused)?;
+        let loaded = Loader::new(&sandbox, pulls, compiler.as_ref(), &[], &mut files, &mut problems).load(configuration);
+        let Programs { programs, of_directory, references } = problems.or(loaded).map_err(Error::Refused)?;
         directory.mount(of_directory);
-        let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, process });
-        Ok(Self { shared, files, directory, programs: programs.into() })
+        let shared = Arc::new(Shared { arguments: arguments.clone(), sandbox, store: store.clone(), process });
+        let (pulls, tag_interval) = (std::mem::take(pulls), Some(TAG_INTERVAL));
+        Ok(Self { shared, files, references, pulls, tag_interval, directory, programs: programs.into() })
+    }
+
+    /// Makes later starts use the versions that this start pulled, and removes what nobody uses
+    /// from the cache: for hosts, because other commands only look. Blocks.
+    #[must_use]
+    pub(crate) fn in_use(self) -> Self {
+        self.pulls.accept();
+        self.shared.store.clean(&self.references);
+        self
     }
 
     #[must_use]
     pub(crate) fn with_grace(mut self, grace: Duration) -> Self {
         self.directory = self.directory.with_grace(grace);
         self
+    }
+
+    #[must_use]
+    pub(crate) fn with_tag_interval(self, tag_interval: Option<Duration>) -> Self {
+        Self { tag_interval, ..self }
     }
 
     /// Returns how long a start waits for the plugin directory before it cleans up removed mounts.
@@ -276,12 +327,14 @@ impl Source {
         Arc::clone(&self.programs)
     }
 
-    /// Polls the files. After a change, reads everything again, and sends the programs if there are
-    /// no problems. Ends when the receiver is dropped.
+    /// Polls the files, and asks registries for the versions of tags. After a change, reads
+    /// everything again, and sends the programs if there are no problems. Ends when the receiver is
+    /// dropped.
     ///
     /// # Guarantees
     /// The programs come from a configuration without problems. A program whose plugin and
-    /// configuration have not changed stays the same.
+    /// configuration have not changed stays the same. A version of a tag that causes problems is
+    /// not used by a later start either.
     pub async fn reload_on_changes(
         mut self,
         every: Duration,
@@ -289,29 +342,46 @@ impl Source {
         report: impl Fn(Reload<'_>),
     ) {
         let (mut is_refused, origin, mut last) = (false, Instant::now(), Time::default());
+        let mut tags = Tags::ask(self.shared.store.clone(), self.tag_interval, self.references.clone());
+        let mut refused = Vec::new();
         loop {
+            let mut found = None;
             let end = self.directory.next_end(last).map(|end| origin + end.as_duration());
             tokio::select! {
                 () = wanted.closed() => return,
                 () = self.changed(every) => {}
                 () = sleep_until(end) => {}
+                news = tags.news() => match news {
+                    Ok(version) if refused.contains(&version.name()) => continue,
+                    Ok(version) => found = Some(version),
+                    Err(why) => {
+                        report(Reload::NotPulled(&why));
+                        self.tidy(None, self.references.clone()).await;
+                        continue;
+                    }
+                }
             }
             let now = Time::from_duration(origin.elapsed());
             let (shared, current, directory) = (Arc::clone(&self.shared), Arc::clone(&self.programs), self.directory.clone());
+            let mut pulls = Pulls::from_cache(&self.shared.store, &self.references, found.clone());
             // Compiling would block other tasks of this thread.
-            let loaded = tokio::task::spawn_blocking(move || shared.load(&current, &directory, now)).await;
+            let loaded = tokio::task::spawn_blocking(move || (shared.load(&mut pulls, &current, &directory, now), pulls)).await;
             // Also after a panic: an expired grace period would be due again and again.
             last = now;
-            let Ok(Loaded { files, directory, scan, result }) = loaded else {
+            let Ok((Loaded { files, references, directory, scan, result }, pulls)) = loaded else {
                 error!("reading the configuration panicked: this is a defect of gyre; its log says where");
                 self.files = self.files.with_current_states();
                 continue;
             };
             self.files = files;
             self.directory = directory;
+            tags.want(references.clone());
             log_missing_plugins(&scan, self.directory.grace());
             match result {
                 Ok(programs) => {
+                    refused.clear();
+                    self.references = references.clone();
+                    self.tidy(Some(pulls), references).await;
                     let is_same = programs.len() == self.programs.len()
                         && programs.iter().zip(self.programs.iter()).all(|(new, old)| new.is_same(old));
                     if is_same && !is_refused {
@@ -328,10 +398,24 @@ impl Source {
                 }
                 Err(problems) => {
                     is_refused = true;
+                    refused.extend(found.map(|version| version.name()));
                     report(Reload::Refused(&problems));
+                    self.tidy(None, self.references.and(&references)).await;
                 }
             }
         }
+    }
+
+    /// Makes later starts use the versions of a load that is accepted. Removes what nobody uses
+    /// from the cache, in which the versions of these references stay.
+    async fn tidy(&self, accepted: Option<Pulls>, used: References) {
+        let store = self.shared.store.clone();
+        let tidied = tokio::task::spawn_blocking(move || {
+            accepted.iter().for_each(Pulls::accept);
+            store.clean(&used);
+        });
+        // The log says what is wrong.
+        let _ = tidied.await;
     }
 
     async fn changed(&self, every: Duration) {
@@ -355,14 +439,14 @@ impl Source {
 }
 
 impl Shared {
-    fn load(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
+    fn load(&self, pulls: &mut Pulls, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         for _ in 1..MOST_READS {
-            let loaded = self.load_once(current, directory, now);
+            let loaded = self.load_once(pulls, current, directory, now);
             if loaded.files == loaded.files.with_current_states() {
                 return loaded;
             }
         }
-        let loaded = self.load_once(current, directory, now);
+        let loaded = self.load_once(pulls, current, directory, now);
         if loaded.files == loaded.files.with_current_states() {
             return loaded;
         }
@@ -374,24 +458,25 @@ impl Shared {
         };
         problems.add(Place::whole(&place.into()), what, "write each file once, or replace it atomically");
         // Drops the scan of the directory: the next one reports the changes.
-        Loaded { files: loaded.files, directory: directory.clone(), scan: DirectoryScan::default(), result: Err(problems) }
+        Loaded { directory: directory.clone(), scan: DirectoryScan::default(), result: Err(problems), ..loaded }
     }
 
-    fn load_once(&self, current: &[Program], directory: &Directory, now: Time) -> Loaded {
+    fn load_once(&self, pulls: &mut Pulls, current: &[Program], directory: &Directory, now: Time) -> Loaded {
         let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), directory.clone());
         let (configuration, mut scan) = read(&self.arguments, &mut files, &mut directory, now, &mut problems);
         self.process.check(&configuration, &mut problems);
         let compiler = self.arguments.code.compiler();
-        let loaded = Loader::new(&self.sandbox, compiler.as_ref(), current, &mut files, &mut problems).load(configuration);
-        let result = problems.or(loaded).map(|Programs { programs, of_directory }| {
+        let loader = Loader::new(&self.sandbox, pulls, compiler.as_ref(), current, &mut files, &mut problems);
+        let Programs { programs, of_directory, references } = loader.load(configuration);
+        let result: Result<Arc<[Program]>, Problems> = problems.or(programs.into());
+        if result.is_ok() {
             directory.mount(of_directory);
-            programs.into()
-        });
+        }
         if result.is_err() {
             // A refused configuration changes nothing, so these stay mounted.
             scan.given_up.clear();
         }
-        Loaded { files, directory, scan, result }
+        Loaded { files, references, directory, scan, result }
     }
 }
 
@@ -424,7 +509,8 @@ pub fn load_file(path: &Path, sandbox: &Sandbox, known: &[Program]) -> Result<Ve
     let arguments = MountArguments::of_file(path.to_owned());
     let (mut files, mut problems, mut directory) = (Files::default(), Problems::default(), Directory::default());
     let (configuration, _) = read(&arguments, &mut files, &mut directory, Time::default(), &mut problems);
-    let loaded = Loader::new(sandbox, None, known, &mut files, &mut problems).load(configuration);
+    let mut pulls = Pulls::default();
+    let loaded = Loader::new(sandbox, &mut pulls, None, known, &mut files, &mut problems).load(configuration);
     problems.or(loaded.programs)
 }
 
@@ -445,20 +531,9 @@ fn read(
     }
     configuration.version.clone_from(&arguments.version);
     if let Some(directory) = configuration.directory.clone() {
-        match files.list(&directory.value) {
-            Ok(mut plugins) => {
-                known.forget_all_but(&plugins.iter().cloned().collect());
-                plugins.retain(|plugin| {
-                    // A dangling link that was never mounted fails when it is read.
-                    if !known.has_mounted(plugin) {
-                        return true;
-                    }
-                    // A vanished link. Its target may return without a change of the directory.
-                    files.track(plugin);
-                    plugin.exists()
-                });
-                let there: BTreeSet<PathBuf> = plugins.iter().cloned().collect();
-                scan = known.scan(&directory.value, &there, now);
+        match known.list(&directory.value, files, now) {
+            Ok((plugins, found)) => {
+                scan = found;
                 add_directory(&mut configuration, plugins, &scan);
             }
             // The directory may be that of an image. It mounts every plugin, so also this version.
@@ -489,12 +564,12 @@ fn read_file(path: &Path, arguments: &MountArguments, files: &mut Files, problem
 /// Mounts plugins of a directory that no mount names, and those that vanished recently.
 fn add_directory(configuration: &mut Configuration, plugins: Vec<PathBuf>, scan: &DirectoryScan) {
     let canonical = |path: &Path| std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let listed: Vec<_> = configuration.mounts.iter().map(|mount| canonical(&mount.source.plugin)).collect();
+    let listed: Vec<_> = configuration.mounts.iter().filter_map(|mount| mount.source.plugin.path().map(canonical)).collect();
     let there = plugins.into_iter().map(|plugin| (plugin, Origin::Directory));
     let kept = scan.kept.iter().map(|(plugin, digest)| (plugin.clone(), Origin::Kept(*digest)));
     for (plugin, origin) in there.chain(kept).filter(|(plugin, _)| !listed.contains(&canonical(plugin))) {
         let part = Part::flag(&plugin.display().to_string());
-        let spec = MountSpec::of(plugin, part, configuration.defaults.clone());
+        let spec = MountSpec::of(plugin.into(), part, configuration.defaults.clone());
         configuration.mounts.push(MountSpec { origin, ..spec });
     }
 }

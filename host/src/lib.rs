@@ -4,9 +4,9 @@
 //! ```text
 //! arguments ─▶ cli ─┬▶ run: config ─▶ programs ─▶ gyre_engine::host ◀──▶ the cluster
 //!                   │         ▲
-//!                   │      plugins (files, compiled code)
-//!                   ├▶ commands: rbac, crds, inspect, status, record, shadow
-//!                   └▶ tools: render, test, fuzz, diff, replay ─▶ gyre_offline, and dev, new, build, values
+//!                   │      plugins (sources, compiled code) ◀──▶ gyre_registry, gyre_signatures
+//!                   ├▶ commands: rbac, crds, inspect, pull, verify, status, record, shadow
+//!                   └▶ tools: render, test, fuzz, diff, replay ─▶ gyre_offline, and dev, new, build, push, sign, values
 //! ```
 //!
 //! The modules form layers. Each imports only from modules below it in this table:
@@ -15,7 +15,7 @@
 //! |---|---|
 //! | [`cli`] | the command line: parses arguments, connects modules, prints errors |
 //! | `commands` | the commands other than `run` |
-//! | [`config`], `plugins` | configuration and arguments; plugin files; the resulting programs |
+//! | [`config`], `plugins` | configuration and arguments; sources of plugins; the resulting programs |
 //! | `known_kinds` | the resources of kinds, without a cluster |
 //!
 //! The feature `tools`, on by default, adds commands that the program in a cluster does not need.

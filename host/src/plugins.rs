@@ -1,19 +1,24 @@
-//! Reads plugins from files, and compiles them.
+//! Reads plugins from their sources, and compiles them.
 
 pub(crate) mod apart;
 mod cgroup;
 mod compiling;
 pub(crate) mod files;
+pub(crate) mod source;
 
+#[cfg(feature = "tools")]
 use std::path::Path;
 
 use anyhow::anyhow;
 use gyre_engine::error::error_chain;
+use gyre_registry::PullPolicy;
 use gyre_sandbox::{Reconcilers, Sandbox};
 use tracing::info;
 
 use crate::plugins::apart::{Compiled, Compiler};
 use crate::plugins::files::Files;
+use crate::plugins::source::oci::{Demands, Pulls, Store};
+use crate::plugins::source::{Component, PluginSource, Reader};
 
 /// The largest plugin, in bytes. Those with an interpreter (JavaScript, Python) have some 20 MiB.
 pub(crate) const LARGEST_PLUGIN: u64 = 256 << 20;
@@ -38,15 +43,15 @@ impl Error {
 
 /// Loads a plugin. If there is a compiler, it compiles in another process, because the compiler
 /// takes tens of megabytes that this process would keep, and hundreds for some plugins.
-pub(crate) fn load_file(
+pub(crate) fn load_component(
     sandbox: &Sandbox,
-    path: &Path,
-    bytes: &[u8],
+    component: &Component,
     compiler: Option<&Compiler>,
 ) -> Result<Reconcilers, Error> {
-    let _shown = compiling::announce(sandbox, path, bytes);
+    let _shown = compiling::announce(sandbox, component);
+    let bytes = &component.bytes;
     if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(bytes)) {
-        match compiler.compile(path) {
+        match compiler.compile(component) {
             Ok(Compiled::InCache) if !sandbox.is_compiled(bytes) => Err(apart::Error::Changed)?,
             // Its code is in the cache, so loading it says what is wrong, and compiles nothing.
             Err(apart::Error::Failed { .. }) if sandbox.is_compiled(bytes) => {}
@@ -59,23 +64,33 @@ pub(crate) fn load_file(
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
 
 /// Reads, compiles and loads a plugin, for commands.
-pub(crate) fn open(sandbox: &Sandbox, path: &Path) -> anyhow::Result<Reconcilers> {
-    open_bytes(sandbox, path, &read(path)?)
+pub(crate) fn open(sandbox: &Sandbox, store: &Store, plugin: &PluginSource) -> anyhow::Result<Reconcilers> {
+    open_component(sandbox, &read(store, plugin)?)
 }
 
-/// Compiles and loads a plugin that was read from this path, for commands.
-pub(crate) fn open_bytes(sandbox: &Sandbox, path: &Path, bytes: &[u8]) -> anyhow::Result<Reconcilers> {
-    let _shown = compiling::announce(sandbox, path, bytes);
-    load(sandbox, bytes).map_err(|error| {
-        let (path, remedy) = (path.display(), error.remedy());
-        anyhow!("cannot load the plugin {path}: {}; {remedy}", error_chain(&error))
+/// Compiles and loads a plugin that was read, for commands.
+pub(crate) fn open_component(sandbox: &Sandbox, component: &Component) -> anyhow::Result<Reconcilers> {
+    let _shown = compiling::announce(sandbox, component);
+    load(sandbox, &component.bytes).map_err(|error| {
+        let remedy = error.remedy();
+        anyhow!("cannot load the plugin {component}: {}; {remedy}", error_chain(&error))
     })
 }
 
-pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    Files::default()
-        .read(path, LARGEST_PLUGIN)
-        .map_err(|error| anyhow!("cannot read the plugin {}: {}; {GIVE_A_COMPONENT}", path.display(), error_chain(&error)))
+/// Reads a plugin, for commands. That of a tag is what the registry names now.
+pub(crate) fn read(store: &Store, plugin: &PluginSource) -> anyhow::Result<Component> {
+    let demands = Demands { pull: PullPolicy::Always, signatures: None };
+    let mut pulls = Pulls::of_command(store);
+    let component = plugin.read(&mut Reader { files: &mut Files::default(), pulls: &mut pulls, demands: &demands });
+    let component = component.map_err(|error| anyhow!("{}; {}", error_chain(&error), error.remedy()))?;
+    pulls.accept_missing();
+    Ok(component)
+}
+
+/// Reads a plugin that was built here.
+#[cfg(feature = "tools")]
+pub(crate) fn read_file(path: &Path) -> anyhow::Result<Component> {
+    read(&Store::default(), &path.to_owned().into())
 }
 
 /// Loads a plugin, and compiles it if its code is not in the cache.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::harness::{GYRE, PATIENCE};
 use crate::plane::{Plane, Server};
 
-const DOCUMENTS: [&str; 18] = [
+const DOCUMENTS: [&str; 19] = [
     "CONTRIBUTING.md",
     "README.md",
     "charts/gyre/README.md",
@@ -24,6 +24,7 @@ const DOCUMENTS: [&str; 18] = [
     "docs/go.md",
     "docs/operating.md",
     "docs/patterns.md",
+    "docs/releasing.md",
     "docs/security.md",
     "docs/testing.md",
     "docs/troubleshooting.md",
@@ -57,8 +58,18 @@ const HELD_DELETIONS: Evidence = Evidence::By(
     "\"DeletionHeld\"",
 );
 
+const PUSHED: Evidence =
+    Evidence::By("tests/e2e/registry/commands.rs", "what_was_pushed_is_pulled_byte_for_byte_and_inspected", "\"tag\"");
+const SIGNED: Evidence =
+    Evidence::By("tests/e2e/registry/signed.rs", "the_command_verify_says_the_same_as_a_host", "\"verify\"");
+const PULL_SECRET: Evidence = Evidence::By(
+    "tests/chart/tests/artifacts.rs",
+    "a_release_mounts_a_signed_plugin_of_a_registry_with_a_pull_secret",
+    "--type=kubernetes.io/dockerconfigjson",
+);
+
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 38] = [
+const COMMANDS: [(&[&str], Evidence); 49] = [
     (&["{{name}}.wasm"], AUTHOR),
     (&["gyre build"], AUTHOR),
     (&["gyre dev . "], AUTHOR),
@@ -75,6 +86,10 @@ const COMMANDS: [(&[&str], Evidence); 38] = [
     (
         &["cargo xtask test"],
         Evidence::By("tests/xtask/src/tidy.rs", "the_build_server_does_no_more_than_call_xtask", "exec cargo xtask test"),
+    ),
+    (
+        &["cargo xtask release"],
+        Evidence::By("tests/xtask/src/release.rs", "every_part_is_built_and_the_checksums_are_last", "Part::Checksums"),
     ),
     (&["kubectl exec", "holderIdentity", "/gyre record"], ASK_THE_LEADER),
     (&["kubectl exec", "holderIdentity", "/gyre shadow"], ASK_THE_LEADER),
@@ -167,6 +182,29 @@ const COMMANDS: [(&[&str], Evidence); 38] = [
             "an_unfinished_job_that_is_deleted_comes_back_and_a_finished_one_does_not",
             "--for=condition=Complete",
         ),
+    ),
+    (&["gyre push"], PUSHED),
+    (&["gyre pull"], PUSHED),
+    (&["gyre tag"], PUSHED),
+    (&["gyre sign"], SIGNED),
+    (&["gyre verify"], SIGNED),
+    (
+        &["cosign "],
+        Evidence::By("host/signatures/tests/sign/keys.rs", "signatures_are_the_bytes_that_cosign_verified", "cosign/team.key"),
+    ),
+    (&["kubectl create secret generic registries"], PULL_SECRET),
+    (&["gyre values oci://"], PULL_SECRET),
+    (
+        &["gyre run oci://"],
+        Evidence::By(
+            "tests/e2e/registry/following.rs",
+            "a_plugin_behind_tokens_is_mounted_by_its_tag_and_follows_it",
+            "pushes_mounts_and_follows_a_tag",
+        ),
+    ),
+    (
+        &["oci://"],
+        Evidence::By("tests/e2e/registry/commands.rs", "every_command_takes_a_reference_where_a_file_may_stand", "\"inspect\""),
     ),
     (&["gyre run"], Evidence::Starts("serving /healthz")),
     (&["gyre dev", "--once"], Evidence::Runs),

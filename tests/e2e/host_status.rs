@@ -39,16 +39,16 @@ fn the_status_of_a_host_has_a_row_for_each_mount_and_what_needs_attention() {
     let leader = state("echo")["leader"].as_str().expect("a leader").to_owned();
     assert_eq!(
         words(lines[0]),
-        ["NAME", "VERSION", "DIGEST", "PHASE", "PARENT", "PARENTS", "QUEUED", "FAILING", "QUARANTINE", "LEADER"]
+        ["NAME", "VERSION", "DIGEST", "ARTIFACT", "PHASE", "PARENT", "PARENTS", "QUEUED", "FAILING", "QUARANTINE", "LEADER"]
     );
     let version = state("echo")["version"].as_str().unwrap().to_owned();
     assert_eq!(
         words(lines[1]),
-        ["echo", &version, &digest("echo"), "Running", "Echo.v1alpha1.mmontes.io", "1", "0", "0", "none", &leader]
+        ["echo", &version, &digest("echo"), "-", "Running", "Echo.v1alpha1.mmontes.io", "1", "0", "0", "none", &leader]
     );
     let fickle = words(lines[2]);
     let parent = state("fickle")["parent"].as_str().unwrap().to_owned();
-    assert_eq!((fickle[0], &fickle[3..]), ("fickle", &["Running", &parent, "2", "0", "1", "none", &leader][..]));
+    assert_eq!((fickle[0], &fickle[3..]), ("fickle", &["-", "Running", &parent, "2", "0", "1", "none", &leader][..]));
     assert_eq!(&lines[3..], ["", "fickle: host-status/bad has failed 2 times, and waits for a change"], "{said}");
     // Each column begins at one place, as kubectl's do.
     let starts = |heading: &str| lines[0].find(heading).unwrap();

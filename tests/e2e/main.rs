@@ -58,6 +58,7 @@ mod preview_check;
 mod probes;
 mod reads;
 mod record;
+mod registry;
 mod render;
 mod replicas;
 mod replicator;

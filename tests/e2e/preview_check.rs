@@ -33,7 +33,7 @@ use crate::plane::Plane;
 use crate::preview::{Step, plural};
 
 /// Tests without previews, and why.
-const NOT_PREVIEWED: [(&str, &str); 22] = [
+const NOT_PREVIEWED: [(&str, &str); 24] = [
     ("answers", "a link answers the host's requests, and render knows no link"),
     ("applied-child", "others take fields over, edit them and give them up while the host works"),
     ("applied-parent", "others take fields over, edit them and give them up while the host works"),
@@ -52,7 +52,9 @@ const NOT_PREVIEWED: [(&str, &str); 22] = [
     ("sayings", "its calls fail, and are tried again and again while objects are added"),
     ("scaled-child", "others take fields over while the host works"),
     ("scaled-parent", "others take fields over while the host works"),
+    ("signed", "render would ask the registry, whose requests the test reads"),
     ("stripped", "a webhook removes the marks of children, and render knows no webhooks"),
+    ("tag-signed", "render would ask the registry, whose requests the test reads"),
     ("unlisted", "a host writes lists of children that are missing, and render does not tell of lists"),
     ("unmarked", "a webhook removes the mark of a parent's fields, and render knows no webhooks"),
     ("unwritable", "a host that cannot write its inventory adds no finalizers, and render has no inventory to write"),

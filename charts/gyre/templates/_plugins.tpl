@@ -6,13 +6,39 @@
 {{/* The source of a plugin. There must be exactly one. */}}
 {{- define "gyre.source" -}}
 {{- $found := list -}}
-{{- range $source := list "binary" "configMap" "persistentVolumeClaim" "initContainer" "image" -}}
+{{- range $source := list "oci" "binary" "configMap" "persistentVolumeClaim" "initContainer" "image" -}}
 {{- if get $ $source -}}{{- $found = append $found $source -}}{{- end -}}
 {{- end -}}
 {{- if ne (len $found) 1 -}}
-{{- fail (printf "plugins: %q has %d sources; give it one of binary, configMap, persistentVolumeClaim, initContainer and image" $.name (len $found)) -}}
+{{- fail (printf "plugins: %q has %d sources; give it one of oci, binary, configMap, persistentVolumeClaim, initContainer and image" $.name (len $found)) -}}
 {{- end -}}
 {{- first $found -}}
+{{- end -}}
+
+{{/* The file of a public key, beside the configuration. Takes a list: the entry of `plugins`, the index of the key. */}}
+{{- define "gyre.keyFile" -}}
+{{- printf "%s-%d.pub" (index . 0).name (index . 1) -}}
+{{- end -}}
+
+{{/* The references of all mounts and shadows, as a JSON list. */}}
+{{- define "gyre.references" -}}
+{{- $references := list -}}
+{{- range $mount := (include "gyre.config" . | fromYaml).mounts -}}
+{{- range $plugin := list $mount.plugin ($mount.shadow | default dict).plugin -}}
+{{- if hasPrefix "oci://" ($plugin | default "") -}}{{- $references = append $references $plugin -}}{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- $references | uniq | toJson -}}
+{{- end -}}
+
+{{/* The Secret with the credentials for registries, or nothing. The host reads one file, which may be for several registries. */}}
+{{- define "gyre.pullSecret" -}}
+{{- $secrets := list -}}
+{{- range .Values.plugins -}}{{- with (.oci | default dict).pullSecret -}}{{- $secrets = append $secrets . | uniq -}}{{- end -}}{{- end -}}
+{{- if gt (len $secrets) 1 -}}
+{{- fail (printf "plugins: there are several pull secrets, %s; put the credentials for all registries into one" (join ", " $secrets)) -}}
+{{- end -}}
+{{- join "" $secrets -}}
 {{- end -}}
 
 {{/* A plugin in base64, without the line breaks that the program base64 writes. */}}
@@ -88,8 +114,20 @@
 {{- $wanted := list dict -}}
 {{- if hasKey $plugin "mounts" -}}{{- $wanted = $plugin.mounts -}}{{- end -}}
 {{- range $mount := $wanted -}}
+{{- $own := dict -}}
+{{- if $plugin.oci -}}
+{{- if $mount.plugin -}}
+{{- fail (printf "plugins: a mount of %q names a plugin; remove it, because its source oci is one plugin" $plugin.name) -}}
+{{- end -}}
+{{- $own = merge (dict "plugin" $plugin.oci.reference) (pick $plugin.oci "digest" "pull") -}}
+{{- $keys := list -}}
+{{- range $index, $_ := $plugin.oci.keys -}}{{- $keys = append $keys (include "gyre.keyFile" (list $plugin $index)) -}}{{- end -}}
+{{- if $keys -}}{{- $_ := set $own "verify" (dict "keys" $keys) -}}{{- end -}}
+{{- else -}}
 {{- $file := get $mount "plugin" | default (printf "%s.wasm" $plugin.name) -}}
-{{- $mounts = append $mounts (merge (dict "plugin" (printf "%s/%s" (include "gyre.folder" $plugin) $file)) $mount) -}}
+{{- $_ := set $own "plugin" (printf "%s/%s" (include "gyre.folder" $plugin) $file) -}}
+{{- end -}}
+{{- $mounts = append $mounts (merge $own $mount) -}}
 {{- end -}}
 {{- end -}}
 {{- if $mounts -}}{{- $_ := set $config "mounts" $mounts -}}{{- else -}}{{- $_ := unset $config "mounts" -}}{{- end -}}
@@ -104,6 +142,7 @@
 {{- $root := . -}}
 {{- range $plugin := .Values.plugins }}
 {{- $source := include "gyre.source" $plugin }}
+{{- if ne $source "oci" }}
 - name: plugin-{{ $plugin.name }}
   {{- if eq $source "binary" }}
   configMap:
@@ -128,10 +167,12 @@
     {{- end }}
   {{- end }}
 {{- end }}
+{{- end }}
 {{- end -}}
 
 {{- define "gyre.pluginVolumeMounts" -}}
 {{- range $plugin := .Values.plugins }}
+{{- if ne (include "gyre.source" $plugin) "oci" }}
 - name: plugin-{{ $plugin.name }}
   mountPath: {{ include "gyre.folder" $plugin }}
   {{- with (get $plugin (include "gyre.source" $plugin)) }}
@@ -142,6 +183,7 @@
   {{- end }}
   {{- end }}
   readOnly: true
+{{- end }}
 {{- end }}
 {{- end -}}
 

@@ -26,6 +26,7 @@ pub mod manifest;
 pub mod member_statuses;
 pub mod milliseconds;
 pub mod names;
+pub mod no_proxy;
 pub mod object;
 pub mod outcome;
 pub mod pace;

@@ -44,6 +44,11 @@ mod dependencies {
     }
 
     #[test]
+    fn clients_of_registries_know_no_cluster_and_have_one_provider_of_cryptography() {
+        check("gyre-registry", "ring", &["kube", "k8s-openapi", "wasmtime", "clap", "aws-lc", "native-tls", "openssl-sys"]);
+    }
+
+    #[test]
     fn the_engine_knows_no_command_line_and_no_cluster_in_memory() {
         let closure = closure("gyre-engine", &[]);
         check_closure("gyre-engine", &closure, "kube", &["clap"]);

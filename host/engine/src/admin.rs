@@ -315,8 +315,12 @@ fn watch_gauges(informer: &Informer) -> WatchGauges {
 
 fn mount_gauges(mount: &Mount, wanted: &Program, queue: &WorkQueue) -> MountGauges {
     let active = mount.active();
-    let plugin = active.as_ref().map_or(&wanted.plugin, |active| &active.program.plugin);
+    let program = active.as_ref().map_or(wanted, |active| &active.program);
+    let plugin = &program.plugin;
     MountGauges {
+        version: program.manifest().version.clone(),
+        digest: plugin.digest().to_string(),
+        artifact: program.artifact_digest().unwrap_or_default().to_owned(),
         compile: plugin.compile(),
         running: mount.running.count(),
         idle: plugin.idle_instances(),

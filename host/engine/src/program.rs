@@ -41,6 +41,8 @@ pub struct Program {
     pub name: MountName,
     /// The plugin.
     pub plugin: Plugin,
+    /// Where a registry has the plugin; `None` if it comes from a file.
+    pub artifact: Option<Artifact>,
     /// The settings, as JSON, already validated.
     pub settings: Arc<[u8]>,
     /// How its objects are reconciled.
@@ -58,6 +60,16 @@ pub struct Program {
     /// Another version of the plugin, which is called in parallel and never applied. It has no
     /// shadow.
     pub shadow: Option<Arc<Program>>,
+}
+
+/// A plugin in a registry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Artifact {
+    /// The mounted reference, as `oci://…`.
+    pub reference: Arc<str>,
+    /// The digest of its manifest in the registry, as `sha256:…`. The digest of a plugin is that of
+    /// its component.
+    pub digest: Arc<str>,
 }
 
 /// How the objects of a mount are reconciled, whatever its plugin.
@@ -165,6 +177,7 @@ impl Program {
                 .with_parent_deletions(ParentDeletions::Granted)
                 .with_parent_fields(ParentFields::Declared),
             plugin,
+            artifact: None,
             settings: Arc::from(*b"{}"),
             policy: Policy::default(),
             namespaces,
@@ -175,7 +188,7 @@ impl Program {
         }
     }
 
-    /// Returns whether reconciler (by digest and name), configuration and shadow are the same.
+    /// Returns whether reconciler (by digests and name), configuration and shadow are the same.
     pub fn is_same(&self, other: &Self) -> bool {
         let has_same_shadow = match (&self.shadow, &other.shadow) {
             (None, None) => true,
@@ -185,11 +198,13 @@ impl Program {
         has_same_shadow && self.same_except_shadow(other)
     }
 
-    /// Returns whether reconciler (by digest and name) and configuration are the same.
+    /// Returns whether reconciler (by digests and name) and configuration are the same.
     pub fn same_except_shadow(&self, other: &Self) -> bool {
         // Destructured, so that no new field is forgotten.
-        let Self { name, plugin, settings, policy, namespaces, selector, grants, reads, impersonate, shadow: _ } = self;
+        let Self { name, plugin, artifact, settings, policy, namespaces, selector, grants, reads, impersonate, shadow: _ } =
+            self;
         plugin.is_same(&other.plugin)
+            && *artifact == other.artifact
             && *name == other.name
             && *settings == other.settings
             && *policy == other.policy
@@ -225,6 +240,11 @@ impl Program {
 
     pub(crate) fn queue_options(&self) -> MountOptions {
         MountOptions { workers: self.policy.workers, max_retries: self.policy.max_retries }
+    }
+
+    /// Returns the digest of the plugin's manifest in a registry, if it comes from one.
+    pub fn artifact_digest(&self) -> Option<&str> {
+        self.artifact.as_ref().map(|artifact| &*artifact.digest)
     }
 
     /// Returns the plugin's manifest.

@@ -215,7 +215,7 @@ impl World {
             bail!("no plugin {name} is mounted, so there is nothing to upgrade");
         };
         let grants = old.grants.clone().for_manifest(new.manifest());
-        *old = Program { plugin: new.plugin, settings: new.settings, grants, ..old.clone() };
+        *old = Program { plugin: new.plugin, artifact: new.artifact, settings: new.settings, grants, ..old.clone() };
         let entered = self.runtime.enter();
         self.simulation.put_definitions(&self.programs)?;
         drop(entered);

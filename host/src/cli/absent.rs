@@ -3,8 +3,24 @@
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-pub(super) const TOOLS: [&str; 13] =
-    ["render", "test", "fuzz", "diff", "new", "types", "completions", "man", "dev", "replay", "build", "values", "worlds"];
+pub(super) const TOOLS: [&str; 16] = [
+    "render",
+    "test",
+    "fuzz",
+    "diff",
+    "new",
+    "types",
+    "completions",
+    "man",
+    "dev",
+    "replay",
+    "build",
+    "values",
+    "push",
+    "tag",
+    "sign",
+    "worlds",
+];
 
 pub(super) fn explained(error: clap::Error, mut commands: Command) -> clap::Error {
     match error.get(ContextKind::InvalidSubcommand) {

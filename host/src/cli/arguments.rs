@@ -45,7 +45,11 @@ const DRY_RUN: &str = "--dry-run";
 
 fn is_preview(words: &[OsString]) -> bool {
     let has = |wanted: &str| words.iter().any(|word| word == wanted);
-    let has_plugin = || words.iter().any(|word| Path::new(word).extension().is_some_and(|extension| extension == "wasm"));
+    let is_plugin = |word: &OsString| {
+        let is_component = Path::new(word).extension().is_some_and(|extension| extension == "wasm");
+        is_component || word.to_str().is_some_and(gyre_registry::is_reference)
+    };
+    let has_plugin = || words.iter().any(is_plugin);
     words.get(1).is_some_and(|word| word == "run") && has(DRY_RUN) && (has("-f") || has("--file")) && has_plugin()
 }
 

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use clap::Command;
 
 /// The groups, with their commands in the order of use.
-pub(super) const GROUPS: [(&str, &[&str]); 5] = [
+pub(super) const GROUPS: [(&str, &[&str]); 6] = [
     ("Write plugins", &["new", "build", "dev", "inspect", "types"]),
     ("Test plugins", &["test", "fuzz", "render", "replay", "worlds"]),
+    ("Distribute plugins", &["push", "pull", "tag", "sign", "verify"]),
     ("Operate a host", &["run", "validate", "values", "crds", "rbac", "compile", "config-schema"]),
     ("Observe a host", &["status", "diff", "shadow", "record"]),
     ("Other commands", &["completions", "man", "help"]),

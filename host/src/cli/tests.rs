@@ -136,18 +136,25 @@ fn a_command_has_the_flags_of_mounts_that_act_there_and_refuses_the_others() {
     let named = ["plugin-dir", "reconciler", "delete-parents", "settings", "namespace"];
     let policy = ["adopt", "max-retries", "quarantine-after", "min-requeue-after", "call-deadline", "call-memory"];
     let code = ["code-cache", "compiled"];
-    let lasting = ["name", "workers", "no-reload"];
-    let all = [&["config"][..], &named, &policy, &code, &lasting].concat();
-    let offline = [&named[..], &policy, &code].concat();
+    let access = ["registry-credentials", "registry-ca", "insecure-registries"];
+    let pulled = [&access[..], &["plugin-cache", "plugin-cache-size"]].concat();
+    let opened = [&code[..], &pulled].concat();
+    let lasting = ["name", "workers", "no-reload", "tag-interval"];
+    let all = [&["config"][..], &named, &policy, &opened, &lasting].concat();
+    let offline = [&named[..], &policy, &opened].concat();
     let expected = |command: &str| match command {
         "run" => all.clone(),
         "validate" => all.iter().copied().filter(|flag| *flag != "no-reload").collect(),
         "dev" => [&offline[..], &["config", "workers"]].concat(),
-        "rbac" => [&["config", "name"][..], &named, &code].concat(),
+        "rbac" => [&["config", "name"][..], &named, &opened].concat(),
         "render" | "diff" => [&offline[..], &["config"]].concat(),
         "test" | "fuzz" => offline.clone(),
-        "values" => [&["settings", "namespace"][..], &code].concat(),
-        "build" | "compile" | "crds" | "inspect" | "replay" | "worlds" => code.to_vec(),
+        "values" => [&["settings", "namespace"][..], &opened].concat(),
+        "compile" | "crds" | "inspect" | "replay" | "worlds" => opened.clone(),
+        "build" => code.to_vec(),
+        "push" => [&code[..], &access].concat(),
+        "pull" => pulled.clone(),
+        "tag" | "sign" | "verify" => access.to_vec(),
         _ => vec![],
     };
     for command in commands() {
@@ -291,6 +298,19 @@ fn a_word_of_another_program_has_a_tip_that_is_a_command_or_a_flag() {
 }
 
 #[test]
+fn a_wrong_reference_has_an_error_with_a_remedy() {
+    for (line, expected) in [
+        ("gyre run oci://registry.example.com/team/echo", "neither a tag nor a digest: add a tag or a digest"),
+        ("gyre inspect oci://echo:1.4", "is not the name of a repository: use lower-case letters"),
+        ("gyre render https://registry.example.com/echo.wasm echo.yaml", "plugins do not come from https://"),
+        ("gyre pull echo.wasm", "does not begin with \"oci://\": write it as oci://HOST/REPOSITORY:TAG"),
+    ] {
+        let error = error_of(line).unwrap_or_else(|| panic!("{line} is accepted"));
+        assert!(error.contains(expected), "{line}: {error}");
+    }
+}
+
+#[test]
 fn a_tip_is_not_about_another_flag() {
     for (line, absent) in [
         ("gyre run --accept", "--adopt"),
@@ -408,6 +428,18 @@ fn first_guesses_are_accepted() {
         "gyre inspect echo.wasm",
         "gyre describe echo.wasm",
         "gyre inspect echo.wasm -o json",
+        "gyre inspect oci://registry.example.com/team/echo:1.4",
+        "gyre run oci://registry.example.com/team/echo:1.4",
+        "gyre render oci://registry.example.com/team/echo:1.4 echo.yaml",
+        "gyre diff oci://registry.example.com/team/echo:1.5",
+        "gyre run old.wasm --shadow oci://registry.example.com/team/echo:1.5",
+        "gyre replay calls.jsonl oci://registry.example.com/team/echo:1.4",
+        "gyre push echo.wasm oci://registry.example.com/team/echo:1.4",
+        "gyre publish echo.wasm oci://registry.example.com/team/echo:1.4",
+        "gyre pull oci://registry.example.com/team/echo:1.4 -o echo.wasm",
+        "gyre tag oci://registry.example.com/team/echo:1.4 latest",
+        "gyre sign --key cosign.key oci://registry.example.com/team/echo:1.4",
+        "gyre verify --key cosign.pub oci://registry.example.com/team/echo:1.4",
     ];
     let wrong: Vec<String> = guesses.iter().filter_map(|line| Some(format!("{line}: {}", error_of(line)?))).collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -505,7 +537,9 @@ const OTHER_FLAGS: [&str; 12] = [
     "--bump-revision",
     "--mark-compacted",
 ];
-const OTHER_VARIABLES: [&str; 8] = [
+const OTHER_VARIABLES: [&str; 10] = [
+    "DOCKER_CONFIG",
+    "COSIGN_PASSWORD",
     "KUBEBUILDER_ASSETS",
     "USE_EXISTING_CLUSTER",
     "PROPTEST_RNG_SEED",

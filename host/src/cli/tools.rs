@@ -6,6 +6,7 @@ use clap::Subcommand;
 
 use super::commands;
 use super::exit::{compared, ended};
+use crate::commands::artifacts::publish::{self, PushArguments, SignArguments, TagArguments};
 use crate::commands::build::{self, BuildArguments};
 use crate::commands::dev::{self, DevArguments};
 use crate::commands::manual::{self, CompletionsArguments, ManArguments};
@@ -54,6 +55,15 @@ pub(super) enum Tool {
     /// Write the values with which the Helm chart installs plugins.
     #[command(aliases = ["helm-values", "helm", "chart"], after_help = values::EXAMPLES)]
     Values(ValuesArguments),
+    /// Push a plugin to an OCI registry.
+    #[command(alias = "publish", after_help = publish::PUSH_EXAMPLES)]
+    Push(PushArguments),
+    /// Give a plugin in a registry another tag.
+    #[command(after_help = publish::TAG_EXAMPLES)]
+    Tag(TagArguments),
+    /// Sign a plugin in a registry, as cosign does.
+    #[command(after_help = publish::SIGN_EXAMPLES)]
+    Sign(SignArguments),
     /// Serve simulated clusters with plugins to test kits, as JSON lines.
     #[command(after_help = worlds::EXAMPLES)]
     Worlds(WorldsArguments),
@@ -74,6 +84,9 @@ impl Tool {
             Self::Replay(arguments) => compared(replay::run(arguments)),
             Self::Build(arguments) => ended(build::run(&arguments)),
             Self::Values(arguments) => ended(values::values(&arguments)),
+            Self::Push(arguments) => ended(publish::push(&arguments)),
+            Self::Tag(arguments) => ended(publish::tag(&arguments)),
+            Self::Sign(arguments) => ended(publish::sign_plugin(&arguments)),
             Self::Worlds(arguments) => ended(worlds::run(&arguments)),
         }
     }

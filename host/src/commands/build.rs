@@ -27,8 +27,9 @@ use gyre_core::text::list;
 use gyre_sandbox::Plugin;
 
 use crate::commands::output::print;
-use crate::config::arguments::mounts::{CodeArguments, MountArguments};
-use crate::plugins::{open, read};
+use crate::config::arguments::mounts::{CodeCacheArguments, MountArguments};
+use crate::plugins::files::replace;
+use crate::plugins::{open_component, read_file};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -83,19 +84,19 @@ pub(crate) struct BuildArguments {
     #[arg(last = true, value_name = "ARGUMENT")]
     options: Vec<String>,
     #[command(flatten)]
-    code: CodeArguments,
+    code: CodeCacheArguments,
 }
 
 pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
     let Built { component, .. } = build(&arguments.directory, &arguments.options)?;
-    let plugins: Vec<Plugin> = open(&sandbox, &component)?.iter().collect();
-    let bytes = read(&component)?;
+    let component = read_file(&component)?;
+    let plugins: Vec<Plugin> = open_component(&sandbox, &component)?.iter().collect();
     let manifests = || plugins.iter().map(Plugin::manifest);
     let first = manifests().next().map_or("plugin", |manifest| manifest.name.as_str());
     let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{first}.wasm")));
-    replace(&to, &bytes).with_context(|| format!("cannot write {}; name another file with --to", to.display()))?;
-    let size = size(bytes.len());
+    replace(&to, &component.bytes).with_context(|| format!("cannot write {}; name another file with --to", to.display()))?;
+    let size = size(component.bytes.len());
     let names = list(manifests().map(|manifest| format!("{} {}", manifest.name, manifest.version)));
     print(format_args!("{}: the plugin {names}, {size}\n", to.display()))
 }
@@ -152,12 +153,14 @@ const SAMPLES: &str = "samples";
 /// projects.
 pub(crate) fn build_projects(mount: &mut MountArguments) -> anyhow::Result<Vec<PathBuf>> {
     if mount.is_empty() && is_project(Path::new(".")) {
-        mount.named.plugins.push(PathBuf::from("."));
+        mount.named.plugins.push(PathBuf::from(".").into());
     }
     let mut projects = Vec::new();
-    for plugin in mount.named.plugins.iter_mut().filter(|plugin| plugin.is_dir()) {
-        let Built { component, .. } = build(plugin, &[])?;
-        projects.push(std::mem::replace(plugin, component));
+    for plugin in &mut mount.named.plugins {
+        if let Some(directory) = plugin.path().filter(|path| path.is_dir()).map(Path::to_owned) {
+            *plugin = build(&directory, &[])?.component.into();
+            projects.push(directory);
+        }
     }
     Ok(projects)
 }
@@ -169,18 +172,6 @@ pub(crate) fn or_samples(files: Vec<PathBuf>, projects: &[PathBuf]) -> Vec<PathB
     }
     let samples = projects.first().map(|folder| folder.join(SAMPLES)).filter(|samples| samples.is_dir());
     samples.into_iter().collect()
-}
-
-/// Writes a file at once, so that no reader gets a part of it.
-pub(crate) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let mut name = path.file_name().ok_or(std::io::ErrorKind::InvalidFilename)?.to_owned();
-    name.push(format!(".{}", std::process::id()));
-    let new = path.with_file_name(name);
-    let result = std::fs::write(&new, bytes).and_then(|()| std::fs::rename(&new, path));
-    if result.is_err() {
-        let _ = std::fs::remove_file(&new);
-    }
-    result
 }
 
 /// The results of a build, within the project. `gyre dev` does not look for sources there.
@@ -224,17 +215,5 @@ mod tests {
             [quoted("--lib"), quoted("a=\"b\""), quoted("it's"), quoted("")],
             ["--lib", "'a=\"b\"'", "'it'\\''s'", "''"]
         );
-    }
-
-    #[test]
-    fn a_file_is_replaced_at_once_or_not_at_all() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("it.wasm");
-        replace(&path, b"1").unwrap();
-        replace(&path, b"2").unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"2");
-        assert!(replace(folder.path(), b"3").is_err() && replace(&folder.path().join("absent/it.wasm"), b"3").is_err());
-        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        assert_eq!(left, ["it.wasm"]);
     }
 }

@@ -70,7 +70,7 @@ one writes. It does not know other hosts: do not run it while another host there
 CustomResourceDefinitions.";
 
 /// The default log filter: plugins, warnings, and compilations, which may take minutes.
-const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info";
+const LOG: &str = "warn,plugin=trace,gyre::plugins::compiling=info,gyre::plugins::source::oci::progress=info";
 
 /// The name of the host in events, and of its Lease.
 /// Advice about states that nothing on a cluster in memory changes.
@@ -128,7 +128,7 @@ pub(crate) struct DevArguments {
 pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     let mut mount = MountArguments::from(arguments.mount.clone());
     if mount.is_empty() && !arguments.cluster_only && is_project(Path::new(".")) {
-        mount.named.plugins.push(".".into());
+        mount.named.plugins.push(PathBuf::from(".").into());
     }
     if mount.is_empty() && !arguments.cluster_only {
         bail!(MissingArgument {
@@ -147,7 +147,7 @@ pub(crate) fn run(arguments: &DevArguments) -> anyhow::Result<()> {
     files.extend(mount.named.take_objects());
     let objects = manifests::read(&files)?;
     let projects = Projects::build(&mut mount.named.plugins)?;
-    let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?) };
+    let source = if arguments.cluster_only { None } else { Some(Source::open(&mount)?.in_use()) };
     if let Some(source) = source.as_ref().filter(|_| arguments.once) {
         let mounted = source.programs();
         let is_parent = |object: &Value| mounted.iter().any(|program| program.reconciles(object));
@@ -306,6 +306,7 @@ impl Work<'_> {
         let _reloading = tokio::spawn(source.reload_on_changes(RELOAD_EVERY, changed, move |reload| match reload {
             Reload::Taken => show.say("the plugins have changed: reloading them"),
             Reload::Refused(problems) => show.say(&format!("not reloaded, the previous plugins stay mounted: {problems}")),
+            Reload::NotPulled(why) => show.say(why),
         }));
         loop {
             if programs.changed().await.is_err() {

@@ -1,10 +1,8 @@
 //! `gyre inspect`: describes a plugin.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
 
-use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueHint};
 use gyre_core::grants::Scope;
 use gyre_core::groups::Grouping;
 use gyre_core::manifest::Manifest;
@@ -16,19 +14,21 @@ use serde_json::{Value, json};
 use crate::commands::output::ReportArguments;
 use crate::config::arguments::mounts::CodeArguments;
 use crate::known_kinds::Known;
-use crate::plugins::open;
+use crate::plugins::source::{Component, PluginSource};
+use crate::plugins::{open_component, read};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   gyre inspect echo.wasm
+  gyre inspect oci://registry.example.com/team/echo:1.4
   gyre inspect echo.wasm -o json | jq '.manifests[].children'";
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
-    /// Path to the plugin. -o json also prints the schema of its settings and its
-    /// CustomResourceDefinitions.
-    #[arg(value_name = "PLUGIN")]
-    plugin: PathBuf,
+    /// The plugin: a path, or a reference in a registry. -o json also prints the schema of its
+    /// settings and its CustomResourceDefinitions.
+    #[arg(value_name = "PLUGIN", value_hint = ValueHint::AnyPath)]
+    plugin: PluginSource,
     #[command(flatten)]
     report: ReportArguments,
     #[command(flatten)]
@@ -36,11 +36,10 @@ pub(crate) struct InspectArguments {
 }
 
 pub(crate) fn inspect(arguments: &InspectArguments) -> anyhow::Result<()> {
-    let plugins: Vec<Plugin> = open(&arguments.code.sandbox()?, &arguments.plugin)?.iter().collect();
-    let path = &arguments.plugin;
-    let bytes = std::fs::metadata(path).with_context(|| format!("cannot read {}", path.display()))?.len();
-    let texts = || plugins.iter().map(|plugin| as_text(plugin, bytes)).collect::<Vec<_>>().join("\n");
-    arguments.report.format.print(|| Ok(texts()), || as_json(&plugins, bytes))
+    let component = read(&arguments.code.registry.store(), &arguments.plugin)?;
+    let plugins: Vec<Plugin> = open_component(&arguments.code.sandbox()?, &component)?.iter().collect();
+    let texts = || plugins.iter().map(|plugin| as_text(plugin, &component)).collect::<Vec<_>>().join("\n");
+    arguments.report.format.print(|| Ok(texts()), || as_json(&plugins, &component))
 }
 
 fn allows(import: &str) -> &'static str {
@@ -76,13 +75,14 @@ fn source(plugin: &Plugin) -> &'static str {
 }
 
 /// The component is the same for all its reconcilers.
-fn as_json(plugins: &[Plugin], bytes: u64) -> Value {
+fn as_json(plugins: &[Plugin], component: &Component) -> Value {
     let Some(plugin) = plugins.first() else { return Value::Null };
     let manifests: Vec<&Manifest> = plugins.iter().map(Plugin::manifest).collect();
     let imports: Vec<Value> = plugin.imports().iter().map(|name| json!({ "name": name, "allows": allows(name) })).collect();
     json!({
         "digest": plugin.digest().to_string(),
-        "bytes": bytes,
+        "artifact": component.artifact.as_ref().map(|artifact| &*artifact.digest),
+        "bytes": component.bytes.len(),
         "contract": plugin.contract(),
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
@@ -91,7 +91,7 @@ fn as_json(plugins: &[Plugin], bytes: u64) -> Value {
     })
 }
 
-fn as_text(plugin: &Plugin, bytes: u64) -> String {
+fn as_text(plugin: &Plugin, component: &Component) -> String {
     let manifest = plugin.manifest();
     let mut text = String::new();
     // Writing to a string does not fail.
@@ -101,7 +101,10 @@ fn as_text(plugin: &Plugin, bytes: u64) -> String {
     line("plugin", &format!("{} {}", manifest.name, manifest.version));
     line("", &manifest.description);
     line("digest", &plugin.digest().to_string());
-    line("size", &format!("{bytes} bytes"));
+    if let Some(artifact) = &component.artifact {
+        line("artifact", &artifact.digest);
+    }
+    line("size", &format!("{} bytes", component.bytes.len()));
     line("contract", &format!("gyre:plugin@{}", plugin.contract()));
     line("code", &format!("{}, in {}", source(plugin), Took(plugin.compile().duration)));
     let together = match manifest.members.as_ref().map(|members| &members.grouping) {

@@ -2,12 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
-use clap::Args;
+use clap::{Args, ValueHint};
 use gyre_core::text::list;
 use gyre_engine::error::error_chain;
 use gyre_engine::program::bounds;
@@ -22,6 +22,7 @@ use crate::commands::output::{Format, ReportArguments};
 use crate::config::arguments::mounts::CodeArguments;
 use crate::config::values::{MissingArgument, whole};
 use crate::plugins::open;
+use crate::plugins::source::PluginSource;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -35,15 +36,15 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArguments {
-    /// Path to the plugin to call.
-    #[arg(value_name = "PLUGIN")]
-    plugin: PathBuf,
+    /// The plugin to call: a path, or a reference in a registry.
+    #[arg(value_name = "PLUGIN", value_hint = ValueHint::AnyPath)]
+    plugin: PluginSource,
     /// Path to the recording, or "-" for standard input.
-    #[arg(value_name = "RECORDING", required_unless_present = "named")]
-    file: Option<PathBuf>,
+    #[arg(value_name = "RECORDING", value_hint = ValueHint::AnyPath, required_unless_present = "named")]
+    file: Option<PluginSource>,
     /// The same, as kubectl takes files.
     #[arg(id = "named", short = 'f', long = "file", value_name = "FILE", hide = true, conflicts_with = "file")]
-    named: Option<PathBuf>,
+    named: Option<PluginSource>,
     /// Repeat only the call with this number, and show its whole answer.
     #[arg(long, value_name = "NUMBER", value_parser = whole(1_u64..))]
     call: Option<u64>,
@@ -58,19 +59,23 @@ pub(crate) struct ReplayArguments {
 }
 
 pub(crate) fn run(mut arguments: ReplayArguments) -> anyhow::Result<ExitCode> {
-    let is_wasm = |path: &Path| path.extension().is_some_and(|extension| extension == "wasm");
+    let is_plugin =
+        |text: &PluginSource| text.path().is_none_or(|path| path.extension().is_some_and(|extension| extension == "wasm"));
     let Some(mut recording) = arguments.named.take().or_else(|| arguments.file.take()) else {
         bail!(MissingArgument { command: "replay", argument: "<RECORDING>" });
     };
-    if is_wasm(&recording) && !is_wasm(&arguments.plugin) {
+    if is_plugin(&recording) && !is_plugin(&arguments.plugin) {
         // The order does not matter, because the names tell which is which.
         std::mem::swap(&mut recording, &mut arguments.plugin);
     }
     let arguments = &arguments;
     let plugins = plugins(arguments)?;
-    let name = recording.display().to_string();
-    let input: Box<dyn BufRead> =
-        if name == "-" { Box::new(BufReader::new(std::io::stdin())) } else { Box::new(BufReader::new(file(&recording)?)) };
+    let name = recording.to_string();
+    let input: Box<dyn BufRead> = match recording.path() {
+        Some(path) if name != "-" => Box::new(BufReader::new(file(path)?)),
+        Some(_) => Box::new(BufReader::new(std::io::stdin())),
+        None => bail!("{name} is a plugin: name a file that `gyre record` wrote"),
+    };
     replay_all(arguments, input, &plugins, &mut std::io::stdout().lock()).with_context(|| format!("cannot replay {name}"))
 }
 
@@ -102,7 +107,7 @@ fn plugins(arguments: &ReplayArguments) -> anyhow::Result<Reconcilers> {
     let max_memory_bytes = usize::try_from(*bounds::MEMORY.end())?;
     let options = gyre_sandbox::Options { concurrent_calls: 1, max_memory_bytes, ..arguments.code.options() };
     let sandbox = Sandbox::new(options).context("cannot set up the sandbox")?;
-    open(&sandbox, &arguments.plugin)
+    open(&sandbox, &arguments.code.registry.store(), &arguments.plugin)
 }
 
 fn compare<R: BufRead>(

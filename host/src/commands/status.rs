@@ -32,6 +32,8 @@ Examples:
   kubectl port-forward -n gyre-system deploy/gyre 2112 & gyre status
 
 Columns:
+  DIGEST      of the plugin, i.e. of its component
+  ARTIFACT    digest of the plugin's manifest in the registry that it comes from
   PARENTS     objects that the mount reconciles
   QUEUED      objects that wait for a worker
   FAILING     objects whose last reconcile did not succeed
@@ -116,8 +118,9 @@ mod tests {
     use super::*;
 
     fn mount(name: &str, queued: u32) -> Value {
+        let artifact = (name == "pods").then(|| json!({ "digest": "sha256:fedcba9876543210" }));
         json!({
-            "name": name, "version": "0.1.0", "digest": "0123456789abcdef", "phase": "Running", "parent": "Echo.v1alpha1.mmontes.io",
+            "name": name, "version": "0.1.0", "digest": "0123456789abcdef", "artifact": artifact, "phase": "Running", "parent": "Echo.v1alpha1.mmontes.io",
             "parents": 12, "leads": true, "leader": "gyre-0", "quarantine": null, "quarantinedFor": [],
             "queue": { "queued": queued, "failing": 0, "parked": [], "delayed": [] },
         })
@@ -129,13 +132,13 @@ mod tests {
         let mut next = |mounts: &[Value]| shown.next(&State(&json!({ "mounts": mounts })));
         let (echo, pods) = (mount("echo", 0), mount("pods", 3));
         let first = "\
-NAME   VERSION   DIGEST         PHASE     PARENT                     PARENTS   QUEUED   FAILING   QUARANTINE   LEADER
-echo   0.1.0     0123456789ab   Running   Echo.v1alpha1.mmontes.io   12        0        0         none         gyre-0
-pods   0.1.0     0123456789ab   Running   Echo.v1alpha1.mmontes.io   12        3        0         none         gyre-0
+NAME   VERSION   DIGEST         ARTIFACT       PHASE     PARENT                     PARENTS   QUEUED   FAILING   QUARANTINE   LEADER
+echo   0.1.0     0123456789ab   -              Running   Echo.v1alpha1.mmontes.io   12        0        0         none         gyre-0
+pods   0.1.0     0123456789ab   fedcba987654   Running   Echo.v1alpha1.mmontes.io   12        3        0         none         gyre-0
 ";
         assert_eq!(next(&[echo.clone(), pods.clone()]).as_deref(), Some(first));
         assert_eq!(next(&[echo.clone(), pods.clone()]), None);
-        let later = "pods   0.1.0     0123456789ab   Running   Echo.v1alpha1.mmontes.io   12        2        0         none         gyre-0\n";
+        let later = "pods   0.1.0     0123456789ab   fedcba987654   Running   Echo.v1alpha1.mmontes.io   12        2        0         none         gyre-0\n";
         assert_eq!(next(&[echo.clone(), mount("pods", 2)]).as_deref(), Some(later));
         assert_eq!(next(std::slice::from_ref(&echo)).as_deref(), Some("pods   removed\n"));
         let mut held = echo;

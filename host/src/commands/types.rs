@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use gyre_input::manifests;
 use gyre_types::{Module, of_crd, render};
 
-use crate::commands::build::replace;
+use crate::plugins::files::replace;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -16,7 +16,6 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_saphyr::LitStr;
 
-use crate::commands::build::replace;
 use crate::commands::output::print;
 use crate::commands::rbac::{CrossNamespaceChildren, Deployment, Permissions, Printed, Reviews};
 use crate::config::Source;
@@ -24,18 +23,21 @@ use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::ValuesMounts;
 use crate::config::values::WrongArguments;
 use crate::known_kinds::Known;
+use crate::plugins::files::replace;
 use crate::plugins::read;
+use crate::plugins::source::PluginSource;
+use crate::plugins::source::oci::Store;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  gyre values greeter.wasm --to values.yaml
+  gyre values oci://registry.example.com/team/greeter:1.0 --to values.yaml
   helm upgrade --install gyre charts/gyre --namespace gyre-system --create-namespace -f values.yaml
 
-  gyre values greeter.wasm --namespace team-a --settings '{\"language\":\"en\"}'
+  gyre values greeter.wasm --namespace team-a --settings '{\"language\":\"en\"}'      # without a registry: contains the file itself
   gyre values greeter.wasm --image registry.example.com/greeter:1    # instead of the file itself
 
 The values mount these plugins and no others. For each, they contain a mount, the Roles and ClusterRoles that it needs, its
-CustomResourceDefinitions, and the file in base64 or the name of an image or ConfigMap with it. The chart names the role of a plugin after it.
+CustomResourceDefinitions, and the reference in a registry, the file in base64, or the name of an image or ConfigMap with it. The chart names the role of a plugin after it.
 
 Helm stores a release, with its values, in a Secret of at most 1 MiB. So the files that the values contain have at most 675 KB together. Larger
 plugins need --image or --config-map:
@@ -124,6 +126,7 @@ struct Mount<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum File<'a> {
+    Oci { reference: String },
     Image { reference: &'a str },
     ConfigMap { name: &'a str },
     Binary(String),
@@ -133,14 +136,15 @@ pub(crate) fn values(arguments: &ValuesArguments) -> anyhow::Result<()> {
     let mount = MountArguments::from(arguments.mounts.clone());
     let source = Source::open(&mount)?;
     let programs = source.programs();
+    let store = mount.code.registry.store();
     let (images, config_maps) =
         (by_plugin(&arguments.images, "--image", &programs)?, by_plugin(&arguments.config_maps, "--config-map", &programs)?);
     // The reconcilers of a file follow each other, and share its entry.
     let reconcilers: Vec<&[Program]> = programs.chunk_by(|one, other| one.plugin.digest() == other.plugin.digest()).collect();
     let first: Vec<&Program> = reconcilers.iter().filter_map(|programs| programs.first()).collect();
     let mut files = Vec::new();
-    for (program, path) in first.iter().zip(&mount.named.plugins) {
-        files.push(file(program, path, &images, &config_maps)?);
+    for (program, plugin) in first.iter().zip(&mount.named.plugins) {
+        files.push(file(program, plugin, &store, &images, &config_maps)?);
     }
     check_size(&first, &files)?;
     let rules = |programs: &&[Program]| {
@@ -148,10 +152,10 @@ pub(crate) fn values(arguments: &ValuesArguments) -> anyhow::Result<()> {
     };
     let rules = reconcilers.iter().map(rules).collect::<anyhow::Result<Vec<_>>>()?;
     let mut plugins = Vec::new();
-    for ((((program, programs), path), file), rules) in
+    for ((((program, programs), plugin), file), rules) in
         first.into_iter().zip(reconcilers).zip(&mount.named.plugins).zip(files).zip(&rules)
     {
-        let mounts = programs.iter().map(|program| of_program(program, programs.len(), path, &file));
+        let mounts = programs.iter().map(|program| of_program(program, programs.len(), plugin, &file));
         let mut crds: Vec<&Value> = Vec::new();
         for crd in programs.iter().flat_map(|program| &program.manifest().crds) {
             if !crds.contains(&crd) {
@@ -207,7 +211,8 @@ fn by_plugin<'a>(
 
 fn file<'a>(
     program: &'a Program,
-    path: &Path,
+    plugin: &PluginSource,
+    store: &Store,
     images: &BTreeMap<&str, &'a str>,
     config_maps: &BTreeMap<&str, &'a str>,
 ) -> anyhow::Result<File<'a>> {
@@ -228,14 +233,15 @@ fn file<'a>(
             )))
         }
         (None, Some(name)) => File::ConfigMap { name },
-        (None, None) => File::Binary(STANDARD.encode(read(path)?)),
+        (None, None) if plugin.reference().is_some() => File::Oci { reference: plugin.to_string() },
+        (None, None) => File::Binary(STANDARD.encode(read(store, plugin)?.bytes)),
     })
 }
 
 fn check_size(programs: &[&Program], files: &[File<'_>]) -> anyhow::Result<()> {
     let binaries = programs.iter().zip(files).filter_map(|(program, file)| match file {
         File::Binary(binary) => Some((&program.name, binary.len())),
-        File::Image { .. } | File::ConfigMap { .. } => None,
+        File::Oci { .. } | File::Image { .. } | File::ConfigMap { .. } => None,
     });
     let (names, lengths): (Vec<_>, Vec<usize>) = binaries.unzip();
     let characters: usize = lengths.iter().sum();
@@ -246,8 +252,8 @@ fn check_size(programs: &[&Program], files: &[File<'_>]) -> anyhow::Result<()> {
     let largest = names.iter().zip(&lengths).max_by_key(|(_, length)| **length).map_or("", |(name, _)| name);
     bail!(
         "{} {} KB, and a release of Helm holds {} KB of plugins, because Helm stores it in a Secret of at most 1 MiB; \
-         push an image that contains the file, and name it with --image {largest}=REFERENCE, or create a ConfigMap, if the file has less than 1 MiB, \
-         and name it with --config-map {largest}=NAME: `gyre values --help` shows how",
+         push it to a registry with `gyre push`, and give the reference instead of the file; or push an image that contains the file, and name it \
+         with --image {largest}=REFERENCE; or create a ConfigMap, if the file has less than 1 MiB, and name it with --config-map {largest}=NAME: `gyre values --help` shows how",
         if names.len() == 1 { format!("{} has", list(&names)) } else { format!("{} together have", list(&names)) },
         kilobytes(characters),
         kilobytes(MOST_CHARACTERS),
@@ -255,13 +261,19 @@ fn check_size(programs: &[&Program], files: &[File<'_>]) -> anyhow::Result<()> {
 }
 
 /// The mount of one of this number of reconcilers.
-fn of_program<'a>(program: &'a Program, reconcilers: usize, path: &Path, file: &File<'_>) -> anyhow::Result<Mount<'a>> {
+fn of_program<'a>(
+    program: &'a Program,
+    reconcilers: usize,
+    plugin: &PluginSource,
+    file: &File<'_>,
+) -> anyhow::Result<Mount<'a>> {
     let default = format!("{}.wasm", program.manifest().name);
-    let named = path.file_name().map(|name| name.to_string_lossy().into_owned()).filter(|name| *name != default);
+    let name = plugin.path().and_then(Path::file_name).map(|name| name.to_string_lossy().into_owned());
+    let named = name.filter(|name| *name != default);
     let settings: Value = serde_json::from_slice(&program.settings).context("the settings are not JSON")?;
     Ok(Mount {
-        // The chart itself names the file of a binary.
-        plugin: named.filter(|_| !matches!(file, File::Binary(_))),
+        // The chart itself names the file of a binary, and the reference.
+        plugin: named.filter(|_| !matches!(file, File::Binary(_) | File::Oci { .. })),
         reconciler: (reconcilers > 1).then_some(program.manifest().name.as_str()),
         namespaces: match &program.namespaces {
             Namespaces::All => None,

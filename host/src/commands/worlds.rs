@@ -22,6 +22,7 @@ use std::io;
 use anyhow::Context as _;
 use clap::Args;
 
+use self::plugins::Plugins;
 use crate::config::arguments::mounts::CodeArguments;
 
 pub(crate) const EXAMPLES: &str = "\
@@ -39,5 +40,6 @@ pub(crate) struct WorldsArguments {
 
 pub(crate) fn run(arguments: &WorldsArguments) -> anyhow::Result<()> {
     let sandbox = arguments.code.sandbox()?;
-    dispatch::serve(io::stdin(), io::stdout(), sandbox).context("cannot write to standard output")
+    let store = arguments.code.registry.store();
+    dispatch::serve(io::stdin(), io::stdout(), Plugins::new(sandbox, store)).context("cannot write to standard output")
 }

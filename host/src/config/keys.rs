@@ -5,18 +5,22 @@
 //! Every value is optional, even if the schema requires it: invalid values are reported and removed
 //! before a file is read into these types.
 
+use std::collections::BTreeMap;
+
 use gyre_core::deletion_guard;
 use gyre_core::outcome::REQUEUE_FLOOR;
 use gyre_core::selector::Selector;
 use gyre_engine::program::{QUARANTINE_AFTER, ServiceAccount, WORKERS, bounds};
+use gyre_registry::Digest;
 use gyre_sandbox::Limits as Defaults;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::types::{
-    Check, Count, FilePath, Kind, Label, List, ParentField, Pattern, Size, Text, Time, size, time, whole, whole_or,
+    Check, Count, FilePath, Kind, Label, List, ParentField, Pattern, Plain, Size, Text, Time, size, time, whole, whole_or,
 };
+use crate::plugins::source::PluginSource;
 
 /// The word for [`gyre_sandbox::Reuse::Never`], and for no quarantine.
 pub(crate) const NEVER: &str = "never";
@@ -85,9 +89,73 @@ pub(crate) struct Policy {
     /// apply it without these fields (skip-field), with a warning that names them.
     #[schemars(extend("default" = OnConflict::Refuse))]
     pub(crate) on_conflict: Option<OnConflict>,
+    /// When a plugin of a registry is pulled: "IfNotPresent" starts with the version in the cache,
+    /// if there is one; "Always" asks the registry first, and starts with the cache if it does not
+    /// answer; "Never" asks no registry. Unless it is "Never", the host asks for the versions of
+    /// tags again at an interval (host.tagInterval).
+    #[schemars(extend("default" = Pull::IfNotPresent))]
+    pub(crate) pull: Option<Pull>,
+    /// Signatures that plugins of registries must have, made by cosign or gyre sign. What is not
+    /// signed like this is not compiled.
+    pub(crate) verify: Option<Verify>,
     /// Hold deletions of children that the plugin no longer wants, until somebody releases them, if
     /// more than this number and more than this percentage of a kind would be deleted.
     pub(crate) deletion_guard: Option<DeletionGuard>,
+}
+
+/// When a plugin of a registry is pulled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(inline, description = "")]
+pub(crate) enum Pull {
+    IfNotPresent,
+    Always,
+    Never,
+}
+
+/// The signatures that plugins of registries must have.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields, rename = "verify", description = "")]
+pub(crate) struct Verify {
+    /// Paths to public keys (PEM), relative to the directory of this file. One of them, or one of
+    /// the identities, must have signed the plugin.
+    #[schemars(extend("errorMessage" = "write a list of paths to public keys"))]
+    pub(crate) keys: Option<List<FilePath>>,
+    /// Identities whose signatures with certificates of a Sigstore are accepted (keyless).
+    #[schemars(extend("errorMessage" = "write a list of issuers and subjects"))]
+    pub(crate) identities: Option<List<Identity>>,
+    /// Path to the trusted_root.json with the authorities and logs of the Sigstore, relative to the
+    /// directory of this file. No server is asked.
+    pub(crate) trusted_root: Option<FilePath>,
+    /// Whether signatures by keys need an entry in a transparency log. By default, they need one if
+    /// there is a trustedRoot. Those by identities always do.
+    pub(crate) log: Option<Log>,
+    /// Annotations that the signature must have, with their values.
+    #[schemars(extend("errorMessage" = "write a map of annotations with texts as values"))]
+    pub(crate) annotations: Option<BTreeMap<String, Option<Plain>>>,
+}
+
+/// An identity in a certificate.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(deny_unknown_fields, rename = "identity", description = "")]
+pub(crate) struct Identity {
+    /// Issuer of the identity: the URL of the service that signed in.
+    #[schemars(required, extend("errorMessage" = "write the issuer in the certificate"))]
+    pub(crate) issuer: Option<String>,
+    /// Subject in the certificate, such as a workflow or an e-mail address; a * at its end stands
+    /// for any characters.
+    #[schemars(required, extend("errorMessage" = "write the subject in the certificate"))]
+    pub(crate) subject: Option<String>,
+}
+
+/// Whether a log is required.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline, description = "")]
+pub(crate) enum Log {
+    Required,
+    Ignored,
 }
 
 /// The limits of deletions.
@@ -288,9 +356,22 @@ pub(crate) struct Shadow {
 #[serde(rename_all = "camelCase")]
 #[schemars(description = "")]
 pub(crate) struct Source {
-    /// Path to the plugin, a WebAssembly component, relative to the directory of this file.
-    #[schemars(required)]
-    pub(crate) plugin: Option<FilePath>,
+    /// The plugin, a WebAssembly component: a path, relative to the directory of this file, or a
+    /// reference in a registry, such as oci://registry.example.com/team/echo:1.4, with a tag, a
+    /// digest (@sha256:...) or both.
+    #[schemars(required, extend(
+        "minLength" = 1,
+        "x-gyre" = Check::Source,
+        "errorMessage" = "write a path, relative to the directory of this file, or oci://HOST/REPOSITORY with a tag or a digest",
+    ))]
+    pub(crate) plugin: Option<Text<PluginSource>>,
+    /// Digest that the component must have, as sha256sum prints it of the file. The digest in a
+    /// reference is that of the manifest in the registry.
+    #[schemars(extend(
+        "pattern" = "^sha256:[0-9a-f]{64}$",
+        "errorMessage" = "write sha256: and 64 hexadecimal digits, as `gyre inspect` prints them",
+    ))]
+    pub(crate) digest: Option<Text<Digest>>,
     /// Settings of the plugin. The manifest of the plugin contains their schema.
     #[schemars(extend("errorMessage" = "write a map of settings"))]
     pub(crate) settings: Option<Map<String, Value>>,

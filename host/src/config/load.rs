@@ -12,7 +12,7 @@ use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
 use gyre_core::text::list;
 use gyre_engine::error::error_chain;
-use gyre_engine::program::Program;
+use gyre_engine::program::{Artifact, Program};
 use gyre_input::document::{Part, Source, Value};
 use gyre_input::problem::Problems;
 use gyre_input::settings;
@@ -20,12 +20,14 @@ use gyre_sandbox::{Digest, Limits, Plugin, Reconcilers, Sandbox};
 
 use super::document::read_document;
 use super::keys::{self, All, GrantedFields, GrantedNamespaces, Reach};
-use super::spec::{Configuration, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom};
+use super::spec::{Configuration, MountPolicy, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom};
 use super::types::{Kind, Label, List, ParentField, Pattern, Text};
 use crate::known_kinds::parent_scope;
 use crate::plugins;
 use crate::plugins::apart::Compiler;
 use crate::plugins::files::Files;
+use crate::plugins::source::oci::{Demands, Pulls, References};
+use crate::plugins::source::{PluginSource, Reader};
 
 /// The API groups of Kubernetes itself. Several controllers write the status of their objects.
 const KUBERNETES_GROUPS: [&str; 22] = [
@@ -55,17 +57,20 @@ const KUBERNETES_GROUPS: [&str; 22] = [
 
 pub(crate) struct Loader<'a> {
     pub(crate) sandbox: &'a Sandbox,
+    pub(crate) pulls: &'a mut Pulls,
     /// The process that compiles plugins, unless this one does.
     pub(crate) compiler: Option<&'a Compiler>,
     pub(crate) current: &'a [Program],
     pub(crate) files: &'a mut Files,
     pub(crate) problems: &'a mut Problems,
     plugins: HashMap<Digest, Reconcilers>,
+    references: References,
 }
 
 pub(crate) struct Programs {
     pub(crate) programs: Vec<Program>,
     pub(crate) of_directory: BTreeMap<PathBuf, Digest>,
+    pub(crate) references: References,
 }
 
 struct Loaded {
@@ -76,6 +81,7 @@ struct Loaded {
 impl<'a> Loader<'a> {
     pub(crate) fn new(
         sandbox: &'a Sandbox,
+        pulls: &'a mut Pulls,
         compiler: Option<&'a Compiler>,
         current: &'a [Program],
         files: &'a mut Files,
@@ -84,7 +90,7 @@ impl<'a> Loader<'a> {
         let shadows = current.iter().filter_map(|program| program.shadow.as_deref());
         let plugins =
             current.iter().chain(shadows).map(|program| (*program.plugin.digest(), program.plugin.siblings())).collect();
-        Self { sandbox, compiler, current, files, problems, plugins }
+        Self { sandbox, pulls, compiler, current, files, problems, plugins, references: References::default() }
     }
 
     /// Loads the programs of the mounts. Blocks: compiling takes about 100 ms per plugin.
@@ -96,33 +102,35 @@ impl<'a> Loader<'a> {
             self.mount_version(&mut configuration, &version);
         }
         for spec in configuration.mounts {
-            let plugins = match &spec.origin {
-                Origin::Kept(digest) => self.kept(&spec, digest, &loaded),
+            let (plugins, artifact) = match &spec.origin {
+                Origin::Kept(digest) => (self.kept(&spec, digest, &loaded), None),
                 Origin::File | Origin::Directory => self.reconcilers(&spec, &configuration.reconcilers, &mut offered),
             };
             for plugin in plugins {
-                let program = self.program(&spec, plugin, &configuration.settings);
+                let program = self.program(&spec, plugin, artifact.clone(), &configuration.settings);
                 loaded.push(Loaded { spec: spec.clone(), program });
             }
         }
         let of_directory = loaded.iter().filter(|loaded| loaded.spec.origin != Origin::File);
-        let of_directory =
-            of_directory.map(|loaded| (loaded.spec.source.plugin.clone(), *loaded.program.plugin.digest())).collect();
+        let of_directory = of_directory
+            .filter_map(|loaded| Some((loaded.spec.source.plugin.path()?.to_owned(), *loaded.program.plugin.digest())))
+            .collect();
         self.check_names(&loaded);
         self.check_parents(&loaded);
         self.check_flags(&loaded, &configuration.settings);
         self.check_reconcilers(&configuration.reconcilers, &offered);
-        Programs { programs: loaded.into_iter().map(|loaded| loaded.program).collect(), of_directory }
+        let programs = loaded.into_iter().map(|loaded| loaded.program).collect();
+        Programs { programs, of_directory, references: self.references }
     }
 
     /// Replaces the plugin of the mounts by this version, and leaves out the mounts of others.
-    fn mount_version(&mut self, configuration: &mut Configuration, version: &Path) {
-        let part = Part::flag(&version.display().to_string());
+    fn mount_version(&mut self, configuration: &mut Configuration, version: &PluginSource) {
+        let part = Part::flag(&version.to_string());
         let mounts = std::mem::take(&mut configuration.mounts);
-        let spec = PluginSpec { part, plugin: version.to_owned(), settings: SettingsFrom::Default };
-        let Some(version_of) = self.plugin(&spec) else { return };
+        let spec = PluginSpec::of(version.clone(), part);
+        let Some((version_of, _)) = self.plugin(&spec, &configuration.defaults) else { return };
         let names: Vec<String> = version_of.iter().map(|plugin| plugin.manifest().name.clone()).collect();
-        let mounted = list(mounts.iter().map(|mount| mount.source.plugin.display()));
+        let (mounted, pull) = (list(mounts.iter().map(|mount| &mount.source.plugin)), configuration.defaults.pull);
         let of_plugin = mounts.into_iter().filter_map(|mount| Some((self.reconciler_of(&mount, &names)?, mount)));
         configuration.mounts = of_plugin
             .map(|(reconciler, mut mount)| {
@@ -130,14 +138,16 @@ impl<'a> Loader<'a> {
                     *name = Some(reconciler);
                 }
                 mount.origin = Origin::File;
-                mount.source.plugin = version.to_owned();
+                mount.source.plugin = version.clone();
+                mount.source.digest = None;
+                mount.policy.pull = pull;
                 mount.shadow = None;
                 mount
             })
             .collect();
         if configuration.mounts.is_empty() && configuration.directory.is_some() {
             let (part, defaults) = (spec.part.clone(), configuration.defaults.clone());
-            configuration.mounts.push(MountSpec::of(version.to_owned(), part, defaults));
+            configuration.mounts.push(MountSpec::of(version.clone(), part, defaults));
         }
         if configuration.mounts.is_empty() {
             let what = format!("the configuration does not mount the plugin {}", list(names));
@@ -145,22 +155,24 @@ impl<'a> Loader<'a> {
         }
     }
 
-    /// Returns the first of these reconcilers that is mounted. A file that cannot be read, such as
-    /// one in an image, is known by its name.
-    fn reconciler_of(&self, mount: &MountSpec, names: &[String]) -> Option<String> {
-        let file = &mount.source.plugin;
+    /// Returns the first of these reconcilers that is mounted. A plugin that cannot be read, such
+    /// as one in an image, is known by the name of its file.
+    fn reconciler_of(&mut self, mount: &MountSpec, names: &[String]) -> Option<String> {
         let is_mounted = |name: &&String| match &mount.reconcilers {
             ReconcilerNames::One(Some(mounted)) => mounted == *name,
             ReconcilerNames::One(None) | ReconcilerNames::All => true,
         };
         let mut names = names.iter().filter(is_mounted);
-        match self.files.clone().read(file, plugins::LARGEST_PLUGIN) {
-            Ok(bytes) => {
-                let plugins = plugins::load_file(self.sandbox, file, &bytes, self.compiler).ok()?;
+        let demands = self.demands(&mount.source.plugin, &mount.policy)?;
+        let read =
+            mount.source.plugin.read(&mut Reader { files: &mut self.files.clone(), pulls: self.pulls, demands: &demands });
+        match read {
+            Ok(component) => {
+                let plugins = plugins::load_component(self.sandbox, &component, self.compiler).ok()?;
                 names.find(|name| plugins.select(Some(name.as_str())).is_ok()).cloned()
             }
             Err(_) => {
-                let stem = file.file_stem()?.to_string_lossy().replace('_', "-");
+                let stem = mount.source.plugin.stem().replace('_', "-");
                 let is_named = matches!(mount.reconcilers, ReconcilerNames::One(Some(_)));
                 names.find(|name| is_named || **name == stem).cloned()
             }
@@ -171,7 +183,9 @@ impl<'a> Loader<'a> {
     /// without those that would clash with a mount of the same name, or of the same reconciler in
     /// the same namespaces.
     fn kept(&mut self, spec: &MountSpec, digest: &Digest, loaded: &[Loaded]) -> Vec<Plugin> {
-        self.files.track(&spec.source.plugin);
+        if let Some(path) = spec.source.plugin.path() {
+            self.files.track(path);
+        }
         let does_overlap = |other: &Loaded| match (&spec.policy.namespaces, &other.spec.policy.namespaces) {
             (Some(namespaces), Some(others)) => overlap(namespaces, others),
             // The namespaces could not be read, so the configuration is refused anyway.
@@ -187,9 +201,15 @@ impl<'a> Loader<'a> {
         kept.filter(|plugin| !is_elsewhere(&plugin.manifest().name)).collect()
     }
 
-    /// Returns the reconcilers of a mount. Adds the names of all that its plugin has to `offered`.
-    fn reconcilers(&mut self, spec: &MountSpec, by_flag: &[String], offered: &mut BTreeSet<String>) -> Vec<Plugin> {
-        let Some(all) = self.plugin(&spec.source) else { return Vec::new() };
+    /// Returns the reconcilers of a mount, and where a registry has them. Adds the names of all
+    /// that its plugin has to `offered`.
+    fn reconcilers(
+        &mut self,
+        spec: &MountSpec,
+        by_flag: &[String],
+        offered: &mut BTreeSet<String>,
+    ) -> (Vec<Plugin>, Option<Artifact>) {
+        let Some((all, artifact)) = self.plugin(&spec.source, &spec.policy) else { return (Vec::new(), None) };
         offered.extend(all.iter().map(|plugin| plugin.manifest().name.clone()));
         let selected = match &spec.reconcilers {
             ReconcilerNames::One(name) => all.select(name.as_deref()),
@@ -198,16 +218,16 @@ impl<'a> Loader<'a> {
                 Ok(only) => Ok(only),
                 Err(_) => {
                     let is_among = |plugin: &Plugin| by_flag.is_empty() || by_flag.contains(&plugin.manifest().name);
-                    return all.iter().filter(is_among).collect();
+                    return (all.iter().filter(is_among).collect(), artifact);
                 }
             },
         };
         match selected {
-            Ok(plugin) => vec![plugin],
+            Ok(plugin) => (vec![plugin], artifact),
             Err(error) => {
-                let what = format!("{}: {error}", spec.source.plugin.display());
+                let what = format!("{}: {error}", spec.source.plugin);
                 self.problems.add(spec.source.part.at("/reconciler").place(), what, error.remedy());
-                Vec::new()
+                (Vec::new(), None)
             }
         }
     }
@@ -224,27 +244,51 @@ impl<'a> Loader<'a> {
         }
     }
 
-    fn plugin(&mut self, spec: &PluginSpec) -> Option<Reconcilers> {
-        let (path, place) = (&spec.plugin, || spec.part.at("/plugin").place());
-        let bytes = match self.files.read(path, plugins::LARGEST_PLUGIN) {
-            Ok(bytes) => bytes,
+    /// The demands of a mount on a plugin, if it comes from a registry. The problems of its keys
+    /// are reported.
+    fn demands(&mut self, plugin: &PluginSource, policy: &MountPolicy) -> Option<Demands> {
+        let signatures = match &policy.verify {
+            Some(verify) if plugin.reference().is_some() => Some(verify.policy(self.files, self.problems)?),
+            _ => None,
+        };
+        Some(Demands { pull: policy.pull, signatures })
+    }
+
+    fn plugin(&mut self, spec: &PluginSpec, policy: &MountPolicy) -> Option<(Reconcilers, Option<Artifact>)> {
+        let place = || spec.part.at("/plugin").place();
+        let demands = self.demands(&spec.plugin, policy)?;
+        if let Some(reference) = spec.plugin.reference() {
+            if self.references.contradict(reference, &demands) {
+                let what = format!("another mount of {reference} has another pull, but the cache has one version of it");
+                self.problems.add(spec.part.at("/pull").place(), what, "write pull: Never for all of its mounts, or for none");
+            }
+            self.references.add(reference, &demands);
+        }
+        let read = spec.plugin.read(&mut Reader { files: self.files, pulls: self.pulls, demands: &demands });
+        let component = match read {
+            Ok(component) => component,
             Err(error) => {
-                let what = format!("cannot read the plugin {}: {}", path.display(), error_chain(&error));
-                self.problems.add(place(), what, plugins::GIVE_A_COMPONENT);
+                self.problems.add(place(), error_chain(&error), error.remedy());
                 return None;
             }
         };
-        let digest = Digest::of(&bytes);
-        if let Some(plugin) = self.plugins.get(&digest) {
-            return Some(plugin.clone());
+        let digest = component.digest;
+        if let Some(pinned) = spec.digest.as_ref().filter(|pinned| pinned.to_string() != format!("sha256:{digest}")) {
+            let what = format!("the plugin {} has the digest sha256:{digest}, not {pinned}", spec.plugin);
+            self.problems.add(spec.part.at("/digest").place(), what, "give the plugin with this digest, or change it");
+            return None;
         }
-        match plugins::load_file(self.sandbox, path, &bytes, self.compiler) {
+        let loaded = match self.plugins.get(&digest) {
+            Some(plugin) => Ok(plugin.clone()),
+            None => plugins::load_component(self.sandbox, &component, self.compiler),
+        };
+        match loaded {
             Ok(plugin) => {
                 self.plugins.insert(digest, plugin.clone());
-                Some(plugin)
+                Some((plugin, component.artifact))
             }
             Err(error) => {
-                let what = format!("cannot load the plugin {}: {}", path.display(), error_chain(&error));
+                let what = format!("cannot load the plugin {}: {}", spec.plugin, error_chain(&error));
                 self.problems.add(place(), what, error.remedy());
                 None
             }
@@ -252,7 +296,13 @@ impl<'a> Loader<'a> {
     }
 
     /// The program of a mount; its problems are reported.
-    pub(crate) fn program(&mut self, spec: &MountSpec, plugin: Plugin, by_flag: &[(Option<String>, Part)]) -> Program {
+    pub(crate) fn program(
+        &mut self,
+        spec: &MountSpec,
+        plugin: Plugin,
+        artifact: Option<Artifact>,
+        by_flag: &[(Option<String>, Part)],
+    ) -> Program {
         let manifest = plugin.manifest();
         let policy = &spec.policy.reconciles;
         let namespaces = spec.policy.namespaces.clone().unwrap_or(Namespaces::All);
@@ -288,6 +338,7 @@ impl<'a> Loader<'a> {
             reads: ReadGrants { kinds: granted(reads.as_ref()), namespaces: read_namespaces },
             impersonate: spec.keys.impersonate.as_ref().map(|Text(account)| account.clone()),
             shadow: None,
+            artifact,
             plugin,
         };
         program.shadow = spec.shadow.as_ref().and_then(|shadow| self.shadow(shadow, spec, &program, by_flag)).map(Arc::new);
@@ -301,7 +352,7 @@ impl<'a> Loader<'a> {
         program: &Program,
         by_flag: &[(Option<String>, Part)],
     ) -> Option<Program> {
-        let plugins = self.plugin(shadow)?;
+        let (plugins, artifact) = self.plugin(shadow, &mount.policy)?;
         let mounted = program.manifest();
         // Children, finalizers and fields belong to the plugin's name.
         let Ok(plugin) = plugins.select(Some(&mounted.name)) else {
@@ -326,6 +377,7 @@ impl<'a> Loader<'a> {
             settings: settings.to_string().into_bytes().into(),
             grants: grants_of(mount, manifest, &program.namespaces),
             shadow: None,
+            artifact,
             plugin: plugin.clone(),
             ..program.clone()
         })

@@ -16,6 +16,7 @@ use super::load::Loader;
 use super::read;
 use super::spec::{MountPolicy, MountSpec, SettingsFrom};
 use crate::plugins::files::Files;
+use crate::plugins::source::oci::Pulls;
 
 const PLUGIN: &str = "plugin";
 
@@ -38,7 +39,7 @@ pub(crate) fn mounted(
     let settings = parse("the settings", settings, &mut problems);
     let program = spec.zip(settings).map(|(mut spec, settings)| {
         spec.source.settings = SettingsFrom::Inline(settings);
-        Loader::new(sandbox, None, &[], &mut Files::default(), &mut problems).program(&spec, plugin, &[])
+        program(sandbox, &spec, plugin, &[], &mut problems)
     });
     loaded(program, problems)
 }
@@ -71,9 +72,19 @@ pub(crate) fn mounted_by_case(
         if let Some(settings) = settings {
             spec.source.settings = SettingsFrom::Inline(parse(SETTINGS, settings, &mut problems)?);
         }
-        Some(Loader::new(sandbox, None, &[], &mut Files::default(), &mut problems).program(&spec, plugin, &by_flag))
+        Some(program(sandbox, &spec, plugin, &by_flag, &mut problems))
     });
     loaded(program, problems)
+}
+
+fn program(
+    sandbox: &Sandbox,
+    spec: &MountSpec,
+    plugin: Plugin,
+    by_flag: &[(Option<String>, Part)],
+    problems: &mut Problems,
+) -> Program {
+    Loader::new(sandbox, &mut Pulls::default(), None, &[], &mut Files::default(), problems).program(spec, plugin, None, by_flag)
 }
 
 fn loaded(program: Option<Program>, problems: Problems) -> Result<Program, Problems> {
@@ -98,7 +109,7 @@ fn spec(plugin: &Plugin, keys: &Map<String, Value>, problems: &mut Problems) -> 
         // The usual case, without the schema of the configuration, which takes milliseconds.
         let mut policy = MountPolicy::default();
         unguarded(&mut policy);
-        return Some(MountSpec::of(PathBuf::from(name), Part::flag("the mount"), policy));
+        return Some(MountSpec::of(PathBuf::from(name).into(), Part::flag("the mount"), policy));
     }
     with_keys("the mount", plugin, keys, unguarded, problems)
 }

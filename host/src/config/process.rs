@@ -5,6 +5,7 @@
 
 use std::error::Error as _;
 use std::path::Path;
+use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
@@ -48,10 +49,26 @@ pub(crate) struct HostArguments {
     /// remove the finalizers of all objects when the directory is empty for a moment.
     #[arg(long, value_name = "DURATION", value_parser = grace)]
     pub(crate) plugin_dir_grace: Option<Duration>,
+    /// How often registries are asked for the versions of tags, e.g. 30s or 1h; "off" never asks
+    /// again. A version whose plugin cannot be used is refused, and the previous one stays mounted.
+    #[arg(long, value_name = "DURATION", env = "GYRE_TAG_INTERVAL", default_value = "5m")]
+    pub(crate) tag_interval: TagInterval,
     #[command(flatten)]
     pub(crate) log: LogArguments,
     #[command(flatten)]
     pub(crate) traces: TraceArguments,
+}
+
+/// The interval at which registries are asked for the versions of tags; never if `None`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TagInterval(pub(crate) Option<Duration>);
+
+impl FromStr for TagInterval {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == OFF { Ok(Self(None)) } else { period(text).map(|interval| Self(Some(interval))) }
+    }
 }
 
 fn grace(text: &str) -> Result<Duration, String> {

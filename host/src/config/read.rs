@@ -2,19 +2,22 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
 use gyre_core::conflict::OnConflict;
 use gyre_core::grants::{Adoption, Namespaces};
 use gyre_engine::program::{Policy, PublishedEvents};
 use gyre_input::document::{Node, Part};
 use gyre_input::problem::Problems;
+use gyre_registry::PullPolicy;
 use gyre_sandbox::{Limits, Reuse};
 
 use super::keys::{self, File, Mount, Shadow};
 use super::process;
 use super::schema_errors::check;
 use super::spec::{Configuration, Located, MountPolicy, MountSpec, Origin, PluginSpec, ReconcilerNames, SettingsFrom, set};
-use super::types::{Count, FilePath, Label, List, Size, Time};
+use super::types::{Count, FilePath, Label, List, Size, Text, Time};
+use super::verification::Verification;
 
 const MOUNT_SOMETHING: &str = "list what to mount under mounts, or name a pluginDirectory";
 
@@ -74,6 +77,7 @@ impl Reader<'_> {
         let policy = self.policy(&keys.policy, part, defaults);
         let shadow = keys.shadow.as_ref().and_then(|Shadow { source }| self.plugin(part.at("/shadow"), source));
         let source = self.plugin(part.clone(), &keys.source)?;
+        self.check_registry_keys(&keys, &source);
         if self.is_wrong(&part.at("/reconciler")) {
             return None;
         }
@@ -82,7 +86,10 @@ impl Reader<'_> {
     }
 
     fn plugin(&mut self, part: Part, keys: &keys::Source) -> Option<PluginSpec> {
-        let keys::Source { plugin, settings, settings_from } = keys;
+        let keys::Source { plugin, digest, settings, settings_from } = keys;
+        if self.is_wrong(&part.at("/digest")) {
+            return None;
+        }
         let (inline, file, has_settings) = (part.at("/settings"), part.at("/settingsFrom"), settings.is_some());
         let settings = match settings_from {
             Some(_) if has_settings => {
@@ -97,8 +104,24 @@ impl Reader<'_> {
         if plugin.is_none() && !self.is_wrong(&part.at("/plugin")) {
             self.problems.add(part.place(), "the plugin is missing", "say plugin: and the file of a WebAssembly component");
         }
-        let FilePath(plugin) = plugin.as_ref()?;
-        Some(PluginSpec { plugin: self.directory.join(plugin), settings, part })
+        let Text(plugin) = plugin.as_ref()?;
+        let digest = digest.as_ref().map(|Text(digest)| *digest);
+        Some(PluginSpec { plugin: plugin.within(self.directory), digest, settings, part })
+    }
+
+    /// Reports keys about registries of a mount whose plugin does not come from one.
+    fn check_registry_keys(&mut self, keys: &Mount, source: &PluginSpec) {
+        let policy = &keys.policy;
+        let of_shadow = keys.shadow.as_ref().and_then(|shadow| shadow.source.plugin.as_ref());
+        if source.plugin.reference().is_some() || of_shadow.is_some_and(|Text(plugin)| plugin.reference().is_some()) {
+            return;
+        }
+        let is_set = [("pull", policy.pull.is_some()), ("verify", policy.verify.is_some())];
+        for (key, _) in is_set.into_iter().filter(|(_, is_set)| *is_set) {
+            let place = source.part.at(&format!("/{key}")).place();
+            let what = format!("{key} is about plugins of registries, and this one is a file");
+            self.problems.add(place, what, "remove it, or name the plugin by oci://...; digest pins a file");
+        }
     }
 
     /// The values of the keys, or those of the base for keys that are not set.
@@ -109,6 +132,17 @@ impl Reader<'_> {
         } else if let Some(names) = &keys.namespaces {
             policy.namespaces = Some(Namespaces::Only(names.names()));
         }
+        set(
+            &mut policy.pull,
+            keys.pull.map(|pull| match pull {
+                keys::Pull::IfNotPresent => PullPolicy::IfNotPresent,
+                keys::Pull::Always => PullPolicy::Always,
+                keys::Pull::Never => PullPolicy::Never,
+            }),
+        );
+        let verify = keys.verify.clone();
+        let verify = verify.map(|verify| Verification::new(verify, part.at("/verify"), self.directory));
+        policy.verify = verify.map(Arc::new).or(policy.verify);
         set(&mut policy.adoption, keys.adoption.map(|adopts| if adopts { Adoption::Allowed } else { Adoption::Refused }));
         set_reconciles(&mut policy.reconciles, keys);
         policy

@@ -1,14 +1,18 @@
 //! The content of a configuration, before any plugin is loaded.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, ParentFields, WriteNamespaces};
 use gyre_engine::program::Policy;
 use gyre_input::document::Part;
 use gyre_input::problem::Place;
+use gyre_registry::PullPolicy;
 use gyre_sandbox::Digest;
 
 use super::keys::Mount;
+use super::verification::Verification;
+use crate::plugins::source::PluginSource;
 
 pub(crate) const NAME: &str = "gyre";
 
@@ -33,7 +37,7 @@ pub(crate) struct Configuration {
     pub(crate) mounts: Vec<MountSpec>,
     pub(crate) directory: Option<Located<PathBuf>>,
     /// See [`MountArguments::version`](super::arguments::mounts::MountArguments::version).
-    pub(crate) version: Option<PathBuf>,
+    pub(crate) version: Option<PluginSource>,
     /// The reconcilers to which plugins that have several are restricted, by flags.
     pub(crate) reconcilers: Vec<String>,
     /// The default settings of plugins, by name; `None` if only one plugin is mounted. The last one
@@ -64,7 +68,9 @@ pub(crate) enum ReconcilerNames {
 #[derive(Clone, Debug)]
 pub(crate) struct PluginSpec {
     pub(crate) part: Part,
-    pub(crate) plugin: PathBuf,
+    pub(crate) plugin: PluginSource,
+    /// The digest that the component must have.
+    pub(crate) digest: Option<gyre_registry::Digest>,
     pub(crate) settings: SettingsFrom,
 }
 
@@ -92,9 +98,15 @@ pub(crate) enum Origin {
     Kept(Digest),
 }
 
+impl PluginSpec {
+    pub(crate) fn of(plugin: PluginSource, part: Part) -> Self {
+        Self { part, plugin, digest: None, settings: SettingsFrom::Default }
+    }
+}
+
 impl MountSpec {
-    pub(crate) fn of(plugin: PathBuf, part: Part, policy: MountPolicy) -> Self {
-        let source = PluginSpec { part, plugin, settings: SettingsFrom::Default };
+    pub(crate) fn of(plugin: PluginSource, part: Part, policy: MountPolicy) -> Self {
+        let source = PluginSpec::of(plugin, part);
         Self { origin: Origin::File, source, reconcilers: ReconcilerNames::All, policy, shadow: None, keys: Mount::default() }
     }
 }
@@ -107,6 +119,9 @@ pub(crate) struct MountPolicy {
     pub(crate) write_namespaces: WriteNamespaces,
     pub(crate) parent_deletions: ParentDeletions,
     pub(crate) parent_fields: ParentFields,
+    pub(crate) pull: PullPolicy,
+    /// The signatures that plugins of registries must have.
+    pub(crate) verify: Option<Arc<Verification>>,
     pub(crate) reconciles: Policy,
 }
 
@@ -118,6 +133,8 @@ impl Default for MountPolicy {
             write_namespaces: WriteNamespaces::OfParent,
             parent_deletions: ParentDeletions::NotGranted,
             parent_fields: ParentFields::NotGranted,
+            pull: PullPolicy::IfNotPresent,
+            verify: None,
             reconciles: Policy::default(),
         }
     }

@@ -14,6 +14,8 @@ use gyre_input::document::Document;
 use super::*;
 use crate::config::arguments::mounts::RunMounts;
 
+mod registry;
+
 /// The arguments of `gyre run`.
 #[derive(Parser)]
 struct Arguments {
@@ -54,6 +56,7 @@ fn stage(cases: &Path) -> tempfile::TempDir {
     }
     let endless = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "\"type\":\"boolean\"", "\"$ref\":\"#/x\"    ");
     fs::write(directory.path().join("endless.wasm"), endless).unwrap();
+    registry::put(&directory.path().join("cache"), registry::REFERENCE, &fs::read(gyre_artifacts::ECHO).unwrap());
     let elsewhere = patch(&fs::read(gyre_artifacts::ECHO).unwrap(), "mmontes.io/v1alpha1", "mmontes.no/v1alpha1");
     fs::write(directory.path().join("elsewhere.wasm"), elsewhere).unwrap();
     let gateway = patch(&fs::read(gyre_artifacts::GATEWAY).unwrap(), "gateway0.1.0", "website0.1.0");
@@ -95,6 +98,7 @@ fn describe(program: &Program) -> String {
     let Program {
         name,
         plugin,
+        artifact,
         settings,
         policy: Policy { limits, workers, max_retries, quarantine_after, requeue_floor, events, on_conflict, deletion_guard },
         namespaces,
@@ -105,9 +109,10 @@ fn describe(program: &Program) -> String {
         shadow,
     } = program;
     format!(
-        "{name}: the plugin {}\n  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
+        "{name}: the plugin {}\n{}  settings {}\n  {limits:?}\n  workers {workers}, retries {max_retries:?}, quarantine after \
          {quarantine_after:?}, requeue after {requeue_floor:?}, events {events:?}, on conflict {on_conflict:?}\n  deletions {deletion_guard:?}\n  namespaces {namespaces:?}\n  selector {selector:?}\n  grants {:?}, adoption {:?}\n  writes to {:?}\n  {reads:?}\n  as {}\n{}",
         plugin.manifest().name,
+        artifact.iter().map(|artifact| format!("  from {}\n", artifact.reference)).collect::<String>(),
         String::from_utf8_lossy(settings),
         grants.children().map(|child| child.kind.to_string()).collect::<Vec<_>>(),
         grants.adoption(),
@@ -249,6 +254,7 @@ fn the_schema_finds_errors_with_a_standard_validator() {
         "json.yaml",
         "least.yaml",
         "nothing-mounted.yaml",
+        "registry.yaml",
         "shadow.yaml",
     ] {
         check(name, true);
@@ -257,6 +263,7 @@ fn the_schema_finds_errors_with_a_standard_validator() {
         "empty.yaml",
         "host-wrong.yaml",
         "no-mounts.yaml",
+        "registry-wrong.yaml",
         "scalar.yaml",
         "settings-twice.yaml",
         "shadows-that-are-wrong.yaml",
@@ -331,6 +338,7 @@ impl Followed {
             let _ = report.send(match reload {
                 Reload::Taken => "taken".to_owned(),
                 Reload::Refused(problems) => problems.to_string(),
+                Reload::NotPulled(why) => why.to_owned(),
             });
         };
         tokio::spawn(source.reload_on_changes(Duration::from_secs(1), sender, send_report));
@@ -508,7 +516,7 @@ fn a_plugin_is_reported_as_given_up_only_once_it_is_unmounted() {
     fs::remove_file(plugins.join("echo.wasm")).unwrap();
     let load = |text: &str| {
         fs::write(&file, text).unwrap();
-        let loaded = source.shared.load(&source.programs, &source.directory, Time::default());
+        let loaded = source.shared.load(&mut Pulls::default(), &source.programs, &source.directory, Time::default());
         (loaded.result.is_ok(), loaded.scan.given_up)
     };
     assert_eq!(load("pluginDirectory: plugins\nmounts: [{plugin: none.wasm}]\n"), (false, Vec::new()));
@@ -558,7 +566,8 @@ fn all_files_are_loaded_from_one_version_of_a_config_map() {
         });
         for _ in 0..500 {
             // Files that changed each time are refused, and read again later.
-            if let Ok(programs) = source.shared.load(&source.programs, &Directory::default(), Time::default()).result {
+            let loaded = source.shared.load(&mut Pulls::default(), &source.programs, &Directory::default(), Time::default());
+            if let Ok(programs) = loaded.result {
                 let settings: BTreeSet<_> = programs.iter().map(|program| Arc::clone(&program.settings)).collect();
                 assert_eq!(settings.len(), 1, "{settings:?}");
                 versions.extend(settings);

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::quantity::{Bytes, parse_bytes, parse_duration};
+use crate::plugins::source::PluginSource;
 
 /// The keyword of the schema whose value is a [`Check`].
 pub(super) const CHECK: &str = "x-gyre";
@@ -36,6 +37,7 @@ pub(super) enum Check {
     ParentField,
     Selector,
     ServiceAccount,
+    Source,
 }
 
 impl Check {
@@ -61,6 +63,9 @@ impl Check {
                 return Selector::from_str(text).map(drop).map_err(reason);
             }
             Self::ServiceAccount => ServiceAccount::from_str(text).is_ok(),
+            Self::Source => {
+                return PluginSource::from_str(text).map(drop).map_err(|reason| value.is_string().then_some(reason));
+            }
         };
         if is_valid { Ok(()) } else { Err(None) }
     }
@@ -147,6 +152,11 @@ impl TryFrom<String> for ParentField {
     }
 }
 
+/// Any text.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[schemars(inline, description = "", extend("errorMessage" = "write a text"))]
+pub(crate) struct Plain(pub(crate) String);
+
 /// A value that is written as a text.
 #[derive(Clone, Debug, JsonSchema)]
 #[schemars(inline, with = "String", bound = "", description = "")]
@@ -209,6 +219,12 @@ impl TryFrom<String> for Time {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[schemars(inline, with = "Vec<T>", description = "")]
 pub(crate) struct List<T>(Vec<Option<T>>);
+
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
+        Self(values.into_iter().map(Some).collect())
+    }
+}
 
 impl<T> List<T> {
     /// The values with their indexes.

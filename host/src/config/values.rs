@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds, RangeInclusive};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -24,6 +25,13 @@ pub(crate) struct MissingArgument {
 /// Returns whether this process runs in a Pod: the kubelet sets this variable in every container.
 pub(crate) fn is_in_pod() -> bool {
     std::env::var_os("KUBERNETES_SERVICE_HOST").is_some_and(|host| !host.is_empty())
+}
+
+/// The default folder of a cache of gyre, or `None` without a home.
+pub(crate) fn cache_folder(name: &str) -> Option<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")))?;
+    Some(cache.join("gyre").join(name))
 }
 
 pub(crate) fn whole<N, R>(range: R) -> impl Fn(&str) -> Result<N, String> + Clone + Send + Sync + 'static

@@ -17,6 +17,7 @@ use std::time::{Duration, Instant};
 use tracing::{debug, warn};
 
 use crate::plugins::cgroup;
+use crate::plugins::source::Component;
 
 /// The exit code of `gyre compile` if the plugin compiles, but its code cannot be stored in the
 /// given directory: the one for wrong arguments, of which there are no others here.
@@ -35,6 +36,10 @@ const RESERVED_PART: u64 = 8;
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 const LONGEST_MESSAGE: u64 = 4 << 10;
 
+/// The problem of a file that has other bytes than before. The child says the same as this process.
+pub(crate) const CHANGED: &str = "its file changed while it was compiled";
+pub(crate) const REPLACE_AT_ONCE: &str = "write the file once, or replace it atomically";
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Error {
     #[error("the process that compiles it cannot be started")]
@@ -47,7 +52,7 @@ pub(crate) enum Error {
     Memory(u64),
     #[error("the process that compiles it was ended by signal {0}, as by the kernel when memory is short")]
     Signal(i32),
-    #[error("its file changed while it was compiled")]
+    #[error("{}", CHANGED)]
     Changed,
     /// The message of `gyre compile`, in two parts.
     #[error("{what}")]
@@ -62,7 +67,7 @@ impl Error {
             Self::Memory(_) | Self::Signal(_) => {
                 "compile it before, with gyre compile, or raise the memory limit of gyre, and copy the plugin again"
             }
-            Self::Changed => "write the file once, or replace it atomically",
+            Self::Changed => REPLACE_AT_ONCE,
             Self::Failed { remedy, .. } => remedy,
         }
     }
@@ -93,13 +98,17 @@ impl Compiler {
     /// Compiles a plugin into the cache.
     ///
     /// # Guarantees
+    /// No other bytes than these are compiled.
     /// Takes at most [`MOST_TIME`]; the child takes at most the memory that [`most_memory`] allows.
     ///
     /// # Errors
     /// If the child did not compile the plugin within the limits.
-    pub(crate) fn compile(&self, path: &Path) -> Result<Compiled, Error> {
+    pub(crate) fn compile(&self, component: &Component) -> Result<Compiled, Error> {
+        let path = &component.path;
         let mut command = Command::new(&self.program);
-        command.arg("compile").arg("--code-cache").arg(&self.cache).arg("--").arg(path);
+        command.arg("compile").arg("--code-cache").arg(&self.cache);
+        // The child reads the file again, and nobody has verified what it may be by then.
+        command.arg("--expect").arg(format!("sha256:{}", component.digest)).arg("--").arg(path);
         let memory = most_memory(cgroup::memory());
         let ended = match run(&mut command, MOST_TIME, memory) {
             Err(Error::Spawn(error)) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => {
@@ -195,7 +204,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::plugins::load_file;
+    use crate::plugins::load_component;
 
     fn shell(script: &str) -> Command {
         let mut command = Command::new("sh");
@@ -225,9 +234,9 @@ mod tests {
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-        let bytes = fs::read(ECHO).unwrap();
+        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None);
         let compiler = Compiler { program, cache: directory.path().join("cache") };
-        let loaded = load_file(&sandbox, Path::new("echo.wasm"), &bytes, Some(&compiler));
+        let loaded = load_component(&sandbox, &component, Some(&compiler));
         loaded.map(drop).map_err(|error| format!("{error}; {}", error.remedy()))
     }
 
@@ -244,13 +253,20 @@ mod tests {
     }
 
     #[test]
+    fn the_process_that_compiles_is_told_which_bytes_it_may_compile() {
+        let digest = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None).digest;
+        let told = load_with("echo \"gyre: $*; read it\" >&2; exit 1").unwrap_err();
+        assert!(told.ends_with(&format!(" --expect sha256:{digest} -- echo.wasm; read it")), "{told}");
+    }
+
+    #[test]
     fn the_host_compiles_itself_only_if_no_process_can_or_none_can_keep_the_code() {
         load_with(&format!("exit {NOT_KEPT}")).unwrap();
         let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-        let bytes = fs::read(ECHO).unwrap();
+        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None);
         let absent = Compiler { program: "/absent/gyre".into(), cache: "/absent".into() };
         for compiler in [None, Some(&absent)] {
-            assert!(load_file(&sandbox, Path::new("echo.wasm"), &bytes, compiler).is_ok());
+            assert!(load_component(&sandbox, &component, compiler).is_ok());
         }
     }
 

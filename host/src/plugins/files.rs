@@ -27,25 +27,15 @@ enum FileState {
 }
 
 impl Files {
-    /// Reads a whole file of at most `limit` bytes.
+    /// Adds a file, and reads all of it, at most `limit` bytes.
     pub(crate) fn read(&mut self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-        self.0.insert(path.to_owned(), state_of(path));
-        let file = fs::File::open(path)?;
-        // A device or a pipe has no end.
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
-        }
-        let mut bytes = Vec::new();
-        file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 > limit {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", limit >> 20)));
-        }
-        Ok(bytes)
+        self.track(path);
+        read(path, limit)
     }
 
     /// The plugins in a directory, sorted by name.
     pub(crate) fn list(&mut self, path: &Path) -> io::Result<Vec<PathBuf>> {
-        self.0.insert(path.to_owned(), state_of(path));
+        self.track(path);
         plugins_in(path)
     }
 
@@ -59,6 +49,35 @@ impl Files {
     pub(crate) fn with_current_states(&self) -> Self {
         Self(self.0.keys().map(|path| (path.clone(), state_of(path))).collect())
     }
+}
+
+/// Reads a whole file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
+    let file = fs::File::open(path)?;
+    let metadata = file.metadata()?;
+    // A device or a pipe has no end.
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
+    }
+    // A vector that grows may take twice the memory.
+    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", limit >> 20)));
+    }
+    Ok(bytes)
+}
+
+/// Writes a file at once, so that no reader gets a part of it.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let new = path.with_file_name(name);
+    let result = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
+    if result.is_err() {
+        let _ = fs::remove_file(&new);
+    }
+    result
 }
 
 fn state_of(path: &Path) -> FileState {
@@ -151,6 +170,18 @@ mod tests {
         check(directory, "", |directory| fs::write(directory.join("a.wasm"), "").unwrap(), true);
         check(directory, "", |directory| fs::remove_file(directory.join("a.wasm")).unwrap(), true);
         check(directory, "", |directory| fs::remove_dir_all(directory).unwrap(), true);
+    }
+
+    #[test]
+    fn a_file_is_replaced_at_once_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("it.wasm");
+        replace(&path, b"1").unwrap();
+        replace(&path, b"2").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"2");
+        assert!(replace(folder.path(), b"3").is_err() && replace(&folder.path().join("absent/it.wasm"), b"3").is_err());
+        let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, ["it.wasm"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 //! `cargo xtask bench` runs them. Lines with a target end in `ok` or in `MISSED`, which exits with
 //! 1.
 
+mod artifacts;
 mod calls;
 mod churn;
 mod devcluster;
@@ -74,6 +75,8 @@ enum Part {
     Endurance,
     /// Golden cases of `gyre test`, compared with native Rust and with `kubectl apply`.
     Offline,
+    /// Start with 20 plugins that are in the cache of a registry, compared with files.
+    Artifacts,
 }
 
 type Measure<'a> = &'a dyn Fn() -> anyhow::Result<Vec<Line>>;
@@ -88,7 +91,7 @@ fn main() -> anyhow::Result<ExitCode> {
         println!("gyre beside other operators, on one kube-apiserver and etcd");
         return Ok(exit_code(report(&peers::measure(&arguments.peers)?)));
     }
-    let parts: [(Part, &str, Measure<'_>); 12] = [
+    let parts: [(Part, &str, Measure<'_>); 13] = [
         (Part::Calls, "plugin call, one Echo of 1.5 KB", &calls::measure),
         (Part::Store, "memory per cached object", &store::measure),
         (Part::Process, "sizes", &process::measure),
@@ -107,6 +110,7 @@ fn main() -> anyhow::Result<ExitCode> {
         (Part::Languages, "greeter in four languages, echo in two", &languages::measure),
         (Part::Endurance, "100,000 calls of greeter in each language", &endurance::measure),
         (Part::Offline, "golden cases offline", &offline::measure),
+        (Part::Artifacts, "start of a host, 20 plugins, compiled before", &artifacts::measure),
     ];
     let mut all_hold = true;
     for (part, title, measure) in parts {

@@ -23,14 +23,14 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const NAMESPACE: &str = "installed";
 
 /// A release in its own cluster, because other tests replace the CustomResourceDefinitions.
-struct Installed {
-    cluster: ControlPlane,
-    gyre: PathBuf,
-    plugins: PathBuf,
-    folder: tempfile::TempDir,
+pub(crate) struct Installed {
+    pub(crate) cluster: ControlPlane,
+    pub(crate) gyre: PathBuf,
+    pub(crate) plugins: PathBuf,
+    pub(crate) folder: tempfile::TempDir,
 }
 
-struct Host {
+pub(crate) struct Host {
     process: Guarded,
 }
 
@@ -45,7 +45,7 @@ impl Installed {
 
     /// A cluster in which nothing is installed yet, or `None` to skip the test.
     #[track_caller]
-    fn without_release_or_skip() -> anyhow::Result<Option<Self>> {
+    pub(crate) fn without_release_or_skip() -> anyhow::Result<Option<Self>> {
         let Some(gyre) = gyre_or_skip()? else { return Ok(None) };
         let Some(_) = Helm::or_skip()? else { return Ok(None) };
         let Some(plugins) = plugins_or_skip()? else { return Ok(None) };
@@ -54,7 +54,7 @@ impl Installed {
         Ok(Some(Self { cluster, gyre, plugins, folder: tempfile::tempdir()? }))
     }
 
-    fn helm(&self, command: &str, values: &Value) -> anyhow::Result<()> {
+    pub(crate) fn helm(&self, command: &str, values: &Value) -> anyhow::Result<()> {
         self.helm_with(command, "gyre", values, &[])
     }
 
@@ -71,7 +71,12 @@ impl Installed {
 
     /// Runs `gyre run` like the pods, with their account, but with other paths and ports.
     fn start(&self) -> anyhow::Result<Host> {
-        self.start_as("gyre", "gyre-0", &self.cluster.kubeconfig_for_service_account(NAMESPACE, "gyre")?)
+        self.start_as("gyre", "gyre-0", &self.account()?)
+    }
+
+    /// The kubeconfig of the account of the pods.
+    pub(crate) fn account(&self) -> anyhow::Result<PathBuf> {
+        self.cluster.kubeconfig_for_service_account(NAMESPACE, "gyre")
     }
 
     fn start_as(&self, release: &str, pod: &str, kubeconfig: &Path) -> anyhow::Result<Host> {
@@ -84,26 +89,29 @@ impl Installed {
         let file = folder.join(format!("{release}.yaml"));
         fs::write(&file, config)?;
         let mut command = Command::new(&self.gyre);
-        command.arg("run").arg("--config").arg(&file).args(["--listen", "127.0.0.1:0"]);
-        command.arg("--kubeconfig").arg(kubeconfig);
-        command
-            .envs(map(release)?)
-            .env("HOSTNAME", pod)
-            .env("GYRE_HA_NODE_ID", pod)
-            .env("GYRE_CODE_CACHE", folder.join("code"));
+        command.arg("run").arg("--config").arg(&file);
+        command.envs(map(release)?).env("GYRE_CODE_CACHE", folder.join("code"));
+        self.start_by(command, pod, kubeconfig)
+    }
+
+    /// Starts a host by this command, as the pod of this name.
+    pub(crate) fn start_by(&self, mut command: Command, pod: &str, kubeconfig: &Path) -> anyhow::Result<Host> {
+        command.args(["--listen", "127.0.0.1:0"]).arg("--kubeconfig").arg(kubeconfig);
+        command.env("HOSTNAME", pod).env("GYRE_HA_NODE_ID", pod);
+        let folder = self.folder.path();
         let log = tempfile::Builder::new().prefix("gyre-").suffix(".log").tempfile_in(folder)?.into_temp_path();
         Ok(Host { process: Guarded::spawn("gyre", &command, &log.keep()?, Duration::from_secs(10))? })
     }
 
-    fn get(&self, arguments: &[&str]) -> anyhow::Result<String> {
+    pub(crate) fn get(&self, arguments: &[&str]) -> anyhow::Result<String> {
         self.cluster.kubectl_stdout(&[&["--namespace", NAMESPACE], arguments].concat())
     }
 
-    fn get_json(&self, resource: &str) -> anyhow::Result<Value> {
+    pub(crate) fn get_json(&self, resource: &str) -> anyhow::Result<Value> {
         Ok(serde_json::from_str(&self.get(&["get", resource, "--output", "json"])?)?)
     }
 
-    fn create(&self, kind: &str, name: &str) -> anyhow::Result<()> {
+    pub(crate) fn create(&self, kind: &str, name: &str) -> anyhow::Result<()> {
         let spec =
             if kind == "Echo" { json!({"message": "Hello"}) } else { json!({"message": "Hello", "schedule": "0 0 1 1 *"}) };
         let metadata = json!({"name": name, "namespace": NAMESPACE});
@@ -111,7 +119,7 @@ impl Installed {
         self.cluster.apply(&object.to_string()).map(drop)
     }
 
-    fn is_ready(&self, resource: &str) -> anyhow::Result<()> {
+    pub(crate) fn is_ready(&self, resource: &str) -> anyhow::Result<()> {
         let timeout = format!("--timeout={}s", PATIENCE.as_secs());
         self.get(&["wait", "--for=condition=Ready", resource, &timeout]).map(drop)
     }
@@ -126,7 +134,7 @@ impl Installed {
 }
 
 impl Host {
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         fs::read_to_string(self.process.log()).unwrap_or_default().replace('\\', "")
     }
 

@@ -112,17 +112,42 @@ fn every_copied_file_exists() {
 fn versions_are_those_of_the_workspace() {
     let dockerfile = dockerfile();
     let toolchain = fs::read_to_string(root().join("rust-toolchain.toml")).unwrap();
-    let (_, version) = dockerfile.arguments.iter().find(|(name, _)| name == "RUST_VERSION").unwrap();
+    let argument = |wanted: &str| {
+        let found = dockerfile.arguments.iter().find(|(name, _)| name == wanted);
+        found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no ARG {wanted} before the first FROM"))
+    };
+    let version = argument("RUST_VERSION");
     assert!(toolchain.contains(&format!("channel = \"{version}\"")), "{version}");
     let manifest = fs::read_to_string(root().join("Cargo.toml")).unwrap();
     let (_, package) = manifest.split_once("[workspace.package]").unwrap();
     let version = package.lines().find_map(|line| line.strip_prefix("version = ")).unwrap();
     let chart_yaml = fs::read_to_string(chart().join("Chart.yaml")).unwrap();
     assert!(chart_yaml.contains(&format!("\nappVersion: {version}\n")), "the chart starts {version}");
-    let source = dockerfile.stage("source").unwrap();
-    assert_eq!(source.from, format!("rust:${{RUST_VERSION}}-{}", BASE.1), "the C library must be that of the image");
-    assert_eq!(dockerfile.stage("code").unwrap().from, format!("debian:{}-slim", BASE.1));
-    assert_eq!(dockerfile.stages.last().unwrap().from, BASE.0);
+    assert_eq!(argument("RUST_IMAGE"), format!("rust:${{RUST_VERSION}}-{}", BASE.1), "the C library must be that of the image");
+    assert_eq!(argument("DEBIAN_IMAGE"), format!("debian:{}-slim", BASE.1));
+    assert_eq!(argument("BASE_IMAGE"), BASE.0);
+}
+
+/// A release passes digests for these arguments.
+#[test]
+fn every_foreign_image_is_an_argument() {
+    let dockerfile = dockerfile();
+    let mut images = BTreeSet::new();
+    for (index, stage) in dockerfile.stages.iter().enumerate() {
+        let is_stage = dockerfile.stages[..index].iter().any(|earlier| earlier.name.as_deref() == Some(stage.from.as_str()));
+        if !is_stage {
+            let name = stage.from.strip_prefix("${").and_then(|rest| rest.strip_suffix('}'));
+            images.insert(name.unwrap_or_else(|| panic!("FROM {} names an image", stage.from)));
+        }
+    }
+    assert_eq!(images, BTreeSet::from(["BASE_IMAGE", "DEBIAN_IMAGE", "RUST_IMAGE"]));
+    let workflow = fs::read_to_string(root().join(".github/workflows/release.yaml")).unwrap();
+    for image in images {
+        assert!(workflow.contains(image), "the release does not pin {image}");
+    }
+    let (_, rust) = dockerfile.arguments.iter().find(|(name, _)| name == "RUST_VERSION").unwrap();
+    let container = format!("\"rust:{rust}-{}\"", BASE.1);
+    assert!(workflow.contains(&container), "programs are not compiled in {container}, as those of the image");
 }
 
 #[test]

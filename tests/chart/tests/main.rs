@@ -1,6 +1,10 @@
 //! The tests, which the library describes.
 
 #[cfg(test)]
+mod alerts;
+#[cfg(test)]
+mod artifacts;
+#[cfg(test)]
 mod cluster;
 #[cfg(test)]
 mod dashboard;

@@ -55,11 +55,7 @@ impl Authority {
     }
 
     pub(crate) fn signing_key(&self, file: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
-        let key = KeyPair::generate()?;
-        let paths = (self.folder.join(format!("{file}.key")), self.folder.join(format!("{file}.pub")));
-        write(&paths.0, &key.serialize_pem())?;
-        write(&paths.1, &key.public_key_pem())?;
-        Ok(paths)
+        signing_key(&self.folder, file)
     }
 
     fn issue(&self, file: &str, mut params: CertificateParams) -> anyhow::Result<Pair> {
@@ -71,6 +67,15 @@ impl Authority {
         write(&pair.key, &key.serialize_pem())?;
         Ok(pair)
     }
+}
+
+/// Makes a pair of keys, and returns the files of the private and of the public one.
+pub(crate) fn signing_key(folder: &Path, file: &str) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let key = KeyPair::generate()?;
+    let paths = (folder.join(format!("{file}.key")), folder.join(format!("{file}.pub")));
+    write(&paths.0, &key.serialize_pem())?;
+    write(&paths.1, &key.public_key_pem())?;
+    Ok(paths)
 }
 
 fn write(path: &Path, pem: &str) -> anyhow::Result<()> {

@@ -1,5 +1,6 @@
 //! A real Kubernetes control plane for tests: etcd, kube-apiserver and kube-controller-manager run
-//! on this machine, without containers, root or network.
+//! on this machine, without containers, root or network. And a real OCI registry, which fails as
+//! tests say.
 //!
 //! ```text
 //! go.mod ─ go build ─▶ cache ─ Tools ─▶ ControlPlane ─┬─ guard ─▶ etcd            (unix socket)
@@ -24,7 +25,9 @@
 //! | [`tools`] | finds the programs, or builds them with Go into a cache outside the checkout |
 //! | [`control_plane`] | one running control plane, started with [`options`] |
 //! | [`allocated`] | the number of bytes that a process has allocated |
+//! | [`registry`] | one running registry, whose failures a test controls |
 //! | [`audit`] | reads the audit log: who requested what, and when |
+//! | [`go_tools`] | builds other programs for tests with Go: actionlint, promtool |
 //! | [`guard`] | child processes that end when this process ends |
 //! | [`mod@skip`] | skips a test that cannot run here |
 //!
@@ -39,11 +42,15 @@ pub mod audit;
 mod certificates;
 mod components;
 pub mod control_plane;
+mod error;
+mod go;
+pub mod go_tools;
 pub mod guard;
 mod kubeconfig;
 mod module;
 pub mod options;
 mod ports;
+pub mod registry;
 pub mod skip;
 mod stderr;
 pub mod tools;
@@ -52,5 +59,6 @@ pub use audit::{AuditEvent, AuditReader, Mark, Stage};
 pub use control_plane::ControlPlane;
 pub use guard::{Guarded, Janitor, Signal};
 pub use options::{AuditLevel, Controllers, Options};
-pub use skip::{Requirement, required, shared_or_skip, skip, start_or_skip, tools_or_skip};
+pub use registry::Registry;
+pub use skip::{Requirement, registry_or_skip, required, shared_or_skip, skip, start_or_skip, tools_or_skip};
 pub use tools::{Origin, Tools};

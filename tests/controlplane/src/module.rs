@@ -48,7 +48,7 @@ impl Program {
     }
 }
 
-fn required_version(go_mod: &str, module: &str) -> Option<String> {
+pub(crate) fn required_version(go_mod: &str, module: &str) -> Option<String> {
     go_mod.lines().find_map(|line| {
         let line = line.trim().trim_start_matches("require ");
         let mut words = line.split_whitespace();

@@ -9,6 +9,7 @@ use std::panic::Location;
 
 use crate::control_plane::ControlPlane;
 use crate::options::Options;
+use crate::registry::{self, Registry};
 use crate::stderr::print_uncaptured;
 use crate::tools::{self, Tools};
 
@@ -32,16 +33,21 @@ pub fn required() -> Requirement {
     }
 }
 
+/// Returns the name of the test on this thread, or the place of the caller.
+#[track_caller]
+pub(crate) fn calling_test() -> String {
+    let location = Location::caller();
+    // The test runner names its threads after the tests, unless there is only one thread.
+    match std::thread::current().name() {
+        Some(name) if name != "main" => name.to_string(),
+        _ => format!("{}:{}", location.file(), location.line()),
+    }
+}
+
 /// Skips the calling test, which should return at once. Errors: [`Requirement::Required`].
 #[track_caller]
 pub fn skip(reason: &str) -> anyhow::Result<()> {
-    let location = Location::caller();
-    let thread = std::thread::current();
-    // The test runner names its threads after the tests, unless there is only one thread.
-    let test = match thread.name() {
-        Some(name) if name != "main" => name.to_string(),
-        _ => format!("{}:{}", location.file(), location.line()),
-    };
+    let test = calling_test();
     anyhow::ensure!(required() == Requirement::Optional, "{test} may not be skipped where CI=true: {reason}");
     let line = format!("SKIPPED: {test} ({})\n", reason.replace('\n', " "));
     print_uncaptured(&line);
@@ -72,6 +78,16 @@ pub fn start_or_skip(options: Options) -> anyhow::Result<Option<ControlPlane>> {
 #[track_caller]
 pub fn shared_or_skip() -> anyhow::Result<Option<&'static ControlPlane>> {
     unless_missing(ControlPlane::shared())
+}
+
+/// Starts a registry, or returns `None` after skipping the calling test.
+#[track_caller]
+pub fn registry_or_skip(options: registry::Options) -> anyhow::Result<Option<Registry>> {
+    let program = registry::program(&mut |line| print_uncaptured(&format!("{line}\n"))).map_err(Into::into);
+    match unless_missing(program)? {
+        Some(program) => Registry::start(&program, options).map(Some),
+        None => Ok(None),
+    }
 }
 
 #[track_caller]

@@ -1,19 +1,15 @@
 //! The programs of a control plane: found, or built with Go into a cache outside the checkout.
 
-use std::fmt::Write as _;
-use std::fs::{File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
 use std::time::Instant;
 
-use sha2::{Digest as _, Sha256};
+pub use crate::error::{ASSETS, Error};
+use crate::go::{self, Cache, Filled};
+use crate::module::{GO_MOD, GO_SUM, PROGRAMS};
 
-use crate::module::{GO_MOD, GO_SUM, PROGRAMS, Program};
-
-/// The variable with a folder of `etcd`, `kube-apiserver` and `kubectl`, as for envtest.
-pub const ASSETS: &str = "KUBEBUILDER_ASSETS";
+/// The name of all programs together.
+const WHAT: &str = "the control plane";
 /// With `true`, tests use the cluster of the current kubeconfig, as for envtest.
 pub const USE_EXISTING_CLUSTER: &str = "USE_EXISTING_CLUSTER";
 
@@ -47,74 +43,6 @@ pub enum Origin {
     Path,
 }
 
-/// The reason why the tools are missing.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum Error {
-    /// There is no Go, or one that is too old.
-    #[error(
-        "the control plane is built with Go, and {reason}; install Go, or set {ASSETS} to a folder with etcd, kube-apiserver and kubectl"
-    )]
-    NoGo {
-        /// The problem with Go on this machine.
-        reason: String,
-    },
-    /// An optional program is missing.
-    #[error(
-        "there is no {program} in {ASSETS}, in the cache or on PATH; `cargo xtask control-plane` without {ASSETS} builds one"
-    )]
-    Missing {
-        /// The name of the program.
-        program: &'static str,
-    },
-    /// `KUBEBUILDER_ASSETS` is wrong.
-    #[error("{ASSETS} is {}, which has no {program}", folder.display())]
-    Assets {
-        /// The value of the variable.
-        folder: PathBuf,
-        /// The missing program.
-        program: &'static str,
-    },
-    /// Neither `XDG_CACHE_HOME` nor `HOME` is set.
-    #[error("there is no place for a cache: set HOME or XDG_CACHE_HOME")]
-    NoCache,
-    /// `go.mod` lacks a version.
-    #[error("tests/controlplane/go.mod gives no version for {program}")]
-    Module {
-        /// The name of the program.
-        program: &'static str,
-    },
-    /// `go build` failed.
-    #[error("`go build` of {program} failed ({status}):\n{output}")]
-    Build {
-        /// The name of the program.
-        program: &'static str,
-        /// Its exit status.
-        status: String,
-        /// The first lines of its stderr.
-        output: String,
-    },
-    /// An error of the file system or a process.
-    #[error("cannot {action}")]
-    Io {
-        /// The action that failed.
-        action: String,
-        /// The cause.
-        source: Arc<io::Error>,
-    },
-}
-
-impl Error {
-    /// Returns whether this machine lacks a program, so that a test may be skipped.
-    pub fn is_missing(&self) -> bool {
-        matches!(self, Self::NoGo { .. } | Self::Missing { .. })
-    }
-
-    fn io(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
-        let action = action.into();
-        move |source| Self::Io { action, source: Arc::new(source) }
-    }
-}
-
 impl Tools {
     /// Returns the tools, and builds them if needed (minutes when Go's own cache is cold).
     /// `progress` gets a line for each step.
@@ -125,8 +53,11 @@ impl Tools {
         if let Some(tools) = Self::without_building()? {
             return Ok(tools);
         }
-        let cache = Cache::of_user()?;
-        let origin = cache.fill(progress)?;
+        let cache = cache()?;
+        let origin = match cache.fill(WHAT, progress, build_all)? {
+            Filled::Before => Origin::Cache,
+            Filled::Now => Origin::Built,
+        };
         Ok(Self::in_folder(&cache.folder, origin))
     }
 
@@ -135,7 +66,7 @@ impl Tools {
         if let Some(tools) = Self::without_building()? {
             return Ok(Some(tools));
         }
-        let cache = Cache::of_user()?;
+        let cache = cache()?;
         Ok(cache.is_full().then(|| Self::in_folder(&cache.folder, Origin::Cache)))
     }
 
@@ -199,7 +130,7 @@ pub(crate) fn uses_existing_cluster() -> bool {
 }
 
 fn elsewhere(program: &'static str) -> Option<PathBuf> {
-    let cached = Cache::of_user().ok().map(|cache| cache.folder.join(program));
+    let cached = cache().ok().map(|cache| cache.folder.join(program));
     cached.filter(|path| path.is_file()).or_else(|| on_path(program))
 }
 
@@ -207,152 +138,46 @@ fn on_path(program: &str) -> Option<PathBuf> {
     std::env::split_paths(&std::env::var_os("PATH")?).map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// A folder of built programs. It is renamed when it is complete.
-struct Cache {
-    folder: PathBuf,
-}
-
-impl Cache {
-    fn of_user() -> Result<Self, Error> {
-        let set = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        let root = set("XDG_CACHE_HOME").or_else(|| Some(set("HOME")?.join(".cache"))).ok_or(Error::NoCache)?;
-        Ok(Self { folder: root.join("gyre/controlplane").join(key(GO_MOD, GO_SUM)?) })
-    }
-
-    fn is_full(&self) -> bool {
-        self.folder.is_dir()
-    }
-
-    fn fill(&self, progress: &mut dyn FnMut(&str)) -> Result<Origin, Error> {
-        if self.is_full() {
-            return Ok(Origin::Cache);
-        }
-        let (Some(parent), Some(name)) = (self.folder.parent(), self.folder.file_name()) else {
-            return Err(Error::NoCache);
-        };
-        let name = name.to_string_lossy();
-        std::fs::create_dir_all(parent).map_err(Error::io(format!("create {}", parent.display())))?;
-        // The file stays: if it were removed, two processes could lock different files.
-        let _lock = lock(&parent.join(format!("{name}.lock")), progress)?;
-        if self.is_full() {
-            return Ok(Origin::Cache);
-        }
-        let building = parent.join(format!("{name}.building"));
-        if building.exists() {
-            progress("removing what a build left that did not finish");
-            std::fs::remove_dir_all(&building).map_err(Error::io(format!("remove {}", building.display())))?;
-        }
-        std::fs::create_dir(&building).map_err(Error::io(format!("create {}", building.display())))?;
-        if let Err(error) = build_all(&building, progress) {
-            // The next attempt is faster, because Go's own cache has the compiled packages.
-            let _ = std::fs::remove_dir_all(&building);
-            return Err(error);
-        }
-        std::fs::rename(&building, &self.folder).map_err(Error::io(format!("create {}", self.folder.display())))?;
-        Ok(Origin::Built)
-    }
+/// The folder of the built programs.
+fn cache() -> Result<Cache, Error> {
+    Cache::of_user("controlplane", &key(GO_MOD, GO_SUM)?)
 }
 
 fn key(go_mod: &str, go_sum: &str) -> Result<String, Error> {
-    let mut digest = Sha256::new();
-    for part in [go_mod, go_sum, std::env::consts::OS, std::env::consts::ARCH] {
-        digest.update(part);
-        digest.update([0]);
-    }
+    let mut built: String =
+        [go_mod, go_sum, std::env::consts::OS, std::env::consts::ARCH].iter().map(|part| format!("{part}\0")).collect();
     let mut version = String::new();
     for program in &PROGRAMS {
-        digest.update(program.ldflags(go_mod).ok_or(Error::Module { program: program.name })?);
+        built.push_str(&program.ldflags(go_mod).ok_or(Error::Module { program: program.name })?);
         if program.name == "kube-apiserver" {
             version = program.version(go_mod).unwrap_or_default();
         }
     }
-    let mut key = version + "-";
-    for byte in digest.finalize().iter().take(6) {
-        let _ = write!(key, "{byte:02x}");
-    }
-    Ok(key)
-}
-
-fn lock(path: &Path, progress: &mut dyn FnMut(&str)) -> Result<File, Error> {
-    let action = || format!("lock {}", path.display());
-    let file = File::options().create(true).append(true).open(path).map_err(Error::io(action()))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => {
-            progress("waiting for another process that is building the control plane");
-            file.lock().map_err(Error::io(action()))?;
-            Ok(file)
-        }
-        Err(TryLockError::Error(error)) => Err(Error::io(action())(error)),
-    }
+    Ok(format!("{version}-{}", go::short_digest(&built)))
 }
 
 fn build_all(folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
-    // Copies of the module, so that the build matches the key of the cache even if the checkout
-    // changes meanwhile. No program is a package of this module.
-    for (name, text) in [("go.mod", GO_MOD), ("go.sum", GO_SUM)] {
-        std::fs::write(folder.join(name), text).map_err(Error::io(format!("write {name}")))?;
-    }
-    let go = go_version(folder)?;
-    progress(&format!("building the control plane with {go} in {}; this takes minutes the first time", folder.display()));
+    // No program is a package of this module.
+    go::write_module(folder, &[("go.mod", GO_MOD), ("go.sum", GO_SUM)])?;
+    let version = go::version(folder, WHAT)?;
+    progress(&format!("building {WHAT} with {version} in {}; this takes minutes the first time", folder.display()));
     let start = Instant::now();
     for (index, program) in PROGRAMS.iter().enumerate() {
         let (name, step) = (program.name, index + 1);
         let version = program.version(GO_MOD).ok_or(Error::Module { program: name })?;
         progress(&format!("[{step}/{}] building {name} {version}", PROGRAMS.len()));
         let begin = Instant::now();
-        build(folder, program)?;
+        let ldflags = program.ldflags(GO_MOD).ok_or(Error::Module { program: name })?;
+        go::build(folder, name, program.package, &["-ldflags", &ldflags])?;
         progress(&format!("[{step}/{}] built {name} in {:.0} s", PROGRAMS.len(), begin.elapsed().as_secs_f64()));
     }
-    progress(&format!("built the control plane in {:.0} s", start.elapsed().as_secs_f64()));
+    progress(&format!("built {WHAT} in {:.0} s", start.elapsed().as_secs_f64()));
     Ok(())
 }
 
 /// Returns `go` in the folder of the module, as for building the programs.
 pub fn go_in_module() -> Command {
-    go(Path::new(env!("CARGO_MANIFEST_DIR")))
-}
-
-fn go(folder: &Path) -> Command {
-    let mut command = Command::new("go");
-    // The developer's GOFLAGS and GOWORK are for other modules.
-    command.current_dir(folder).env("CGO_ENABLED", "0").env("GOWORK", "off").env("GOFLAGS", "-mod=readonly");
-    if std::env::var_os("GOTOOLCHAIN").is_none() {
-        // Never downloads a compiler without being asked.
-        command.env("GOTOOLCHAIN", "local");
-    }
-    command
-}
-
-/// Returns the version of Go that would build in `folder`. With `GOTOOLCHAIN=local`, Go refuses a
-/// module that is too new for it.
-fn go_version(folder: &Path) -> Result<String, Error> {
-    let run = |args: &[&str]| match go(folder).args(args).output() {
-        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_string()),
-        Ok(output) => Err(Error::NoGo { reason: String::from_utf8_lossy(&output.stderr).trim().to_string() }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            Err(Error::NoGo { reason: "there is no `go` on PATH".to_string() })
-        }
-        Err(error) => Err(Error::io("run `go`")(error)),
-    };
-    // `go env` prints a version even for a module that this Go would not build.
-    run(&["list", "-m"])?;
-    run(&["env", "GOVERSION"])
-}
-
-fn build(folder: &Path, program: &Program) -> Result<(), Error> {
-    let ldflags = program.ldflags(GO_MOD).ok_or(Error::Module { program: program.name })?;
-    let output = go(folder)
-        .args(["build", "-trimpath", "-ldflags", &ldflags, "-o", program.name, program.package])
-        .output()
-        .map_err(Error::io("run `go build`"))?;
-    if output.status.success() {
-        return Ok(());
-    }
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    // The first errors of a compiler matter; a failed download prints nothing else.
-    let first: Vec<&str> = stderr.lines().take(20).collect();
-    Err(Error::Build { program: program.name, status: output.status.to_string(), output: first.join("\n") })
+    go::command(Path::new(env!("CARGO_MANIFEST_DIR")))
 }
 
 #[cfg(test)]
@@ -389,17 +214,5 @@ mod tests {
         assert_eq!(Tools::in_assets(folder.path()).unwrap().etcd, folder.path().join("etcd"));
         std::fs::write(folder.path().join("helm"), "").unwrap();
         assert_eq!(Tools::in_assets(folder.path()).unwrap().helm().unwrap(), folder.path().join("helm"));
-    }
-
-    #[test]
-    fn a_module_that_is_too_new_for_this_go_is_a_reason_to_skip() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("go.mod"), "module x\n\ngo 1.999.0\n").unwrap();
-        if let Err(error) = go_version(folder.path()) {
-            assert!(error.is_missing(), "{error}");
-            assert!(error.to_string().contains("Go"), "{error}");
-        } else {
-            assert!(std::env::var_os("GOTOOLCHAIN").is_some(), "this Go cannot be that new");
-        }
     }
 }

@@ -52,7 +52,7 @@ pub(crate) fn metadata() -> anyhow::Result<Value> {
 }
 
 /// Returns the target folder of Cargo.
-fn target_folder() -> anyhow::Result<PathBuf> {
+pub(crate) fn target_folder() -> anyhow::Result<PathBuf> {
     let metadata = metadata()?;
     let folder = metadata.get("target_directory").and_then(Value::as_str);
     Ok(folder.context("`cargo metadata` names no target directory")?.into())

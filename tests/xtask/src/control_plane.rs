@@ -1,6 +1,8 @@
 //! `cargo xtask control-plane`.
 
-use gyre_controlplane::{ControlPlane, Options, Tools};
+use std::path::PathBuf;
+
+use gyre_controlplane::{ControlPlane, Options, Tools, registry};
 
 use crate::interrupt;
 
@@ -16,6 +18,11 @@ pub(crate) fn tools() -> anyhow::Result<Tools> {
     let tools = Tools::find_or_build(&mut |line| eprintln!("  {line}"))?;
     eprintln!("  {:?}: {}", tools.origin, tools.kube_apiserver.display());
     Ok(tools)
+}
+
+/// The program of the registry, built if it is not there, which takes seconds.
+pub(crate) fn registry() -> anyhow::Result<PathBuf> {
+    Ok(registry::program(&mut |line| eprintln!("  {line}"))?)
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {

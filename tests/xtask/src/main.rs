@@ -3,6 +3,7 @@
 //! ```text
 //! test ▶ control plane tools ──▶ test programs ──▶ their runs ──▶ summary   (CI=true: format, lints and documentation, too)
 //! dev ─▶ plugins, host ──▶ gyre dev: cluster, CRDs, samples, and what happens to them
+//! release ▶ programs, plugins, chart, packages ──▶ a folder with all files of a release
 //! ```
 //!
 //! Each command is a module. [`steps`] prints what a command does, and [`toolchain`] installs the
@@ -18,11 +19,13 @@ mod dev;
 mod dump_kinds;
 mod fuzz;
 mod interrupt;
+mod release;
 mod steps;
 mod test;
 #[cfg(test)]
 mod tidy;
 mod toolchain;
+mod tools;
 
 use std::process::ExitCode;
 
@@ -37,6 +40,7 @@ Examples:
   cargo xtask test --all             run every scenario on a real API server, too, before a release
   cargo xtask test -- queue          run the tests whose names contain \"queue\"
   cargo xtask control-plane --run    run a Kubernetes control plane and nothing else
+  cargo xtask release --dry-run      build everything that a release has, and upload nothing
   CI=true cargo xtask test           run what CI runs: with the format, lints and documentation; no test may be skipped
 
 Environment:
@@ -59,6 +63,11 @@ enum Task {
     /// Run the tests; print the time of each suite, the slowest tests, and the number of skipped
     /// tests.
     Test(test::Arguments),
+    /// Build the other Go programs that tests use, actionlint and promtool, and print where they
+    /// are.
+    ///
+    /// Tests with promtool do nothing until it is built, because that takes minutes. Needs Go.
+    Tools(tools::Arguments),
     /// Run the echo plugins on an in-memory cluster until Ctrl-C.
     Dev(dev::Arguments),
     /// Run the benchmarks in release mode.
@@ -73,6 +82,9 @@ enum Task {
     /// commit the changes in host/devcluster/src. The command starts its own control plane, which
     /// needs Go. A second run changes nothing.
     DumpKinds(dump_kinds::Arguments),
+    /// Build everything that a release has into target/release-artifacts: programs, plugins, chart,
+    /// packages, bills of materials, checksums. Print what this machine cannot build.
+    Release(release::Arguments),
 }
 
 #[derive(Debug, clap::Args)]
@@ -96,12 +108,13 @@ fn main() -> ExitCode {
 
 fn run(task: &Task) -> anyhow::Result<()> {
     match task {
-        Task::Dev(_) | Task::Bench(_) => toolchain::ensure(toolchain::Use::Plugins)?,
+        Task::Dev(_) | Task::Bench(_) | Task::Release(_) => toolchain::ensure(toolchain::Use::Plugins)?,
         Task::Test(_) => toolchain::ensure(toolchain::Use::Everything)?,
-        Task::ControlPlane(_) | Task::Fuzz(_) | Task::DumpKinds(_) => {}
+        Task::ControlPlane(_) | Task::Tools(_) | Task::Fuzz(_) | Task::DumpKinds(_) => {}
     }
     match task {
         Task::ControlPlane(arguments) => control_plane::run(arguments),
+        Task::Tools(arguments) => tools::run(arguments),
         Task::Test(arguments) => test::run(arguments),
         Task::Dev(arguments) => dev::run(arguments).map(|never| match never {}),
         Task::Bench(BenchArguments { arguments }) => {
@@ -116,5 +129,6 @@ fn run(task: &Task) -> anyhow::Result<()> {
         }
         Task::Fuzz(arguments) => fuzz::run(arguments),
         Task::DumpKinds(arguments) => dump_kinds::run(arguments),
+        Task::Release(arguments) => release::run(arguments),
     }
 }

@@ -18,12 +18,13 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
+use gyre_controlplane::go_tools::PROMTOOL;
 use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
 use parking_lot::Mutex;
 
 use self::checks::Check;
-use self::selection::Extent;
+use self::selection::{Extent, Part};
 use self::suites::Suite;
 use self::summary::{Finished, Summary};
 use crate::build;
@@ -52,6 +53,9 @@ pub(crate) struct Arguments {
     /// Run every scenario on a real API server, too, as before a release.
     #[arg(long, conflicts_with = "quick")]
     all: bool,
+    /// Run only this part, for build servers that run the parts in parallel.
+    #[arg(long, value_name = "PART")]
+    part: Option<Part>,
     /// Arguments of the test programs, such as a part of a test's name, or --nocapture.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     arguments: Vec<String>,
@@ -67,6 +71,15 @@ impl Arguments {
             (false, false) => Extent::Ordinary,
         }
     }
+
+    /// Returns the checks of the run: all of them on a build server, unless it runs another part.
+    fn checks(&self) -> &'static [Check] {
+        match self.part {
+            Some(Part::Checks) => &checks::ALL,
+            None if required() == Requirement::Required => &checks::ALL,
+            _ => &[],
+        }
+    }
 }
 
 /// Runs the tests. With `CI=true`, it checks the format, the lints and the documentation as well.
@@ -77,16 +90,22 @@ impl Arguments {
 /// depend on it.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let extent = arguments.extent();
-    let checks: &[Check] = if required() == Requirement::Required { &checks::ALL } else { &[] };
-    let mut steps = Steps::new(checks.len() + 3);
+    let checks = arguments.checks();
+    let has_tests = arguments.part != Some(Part::Checks);
+    let mut steps = Steps::new(checks.len() + if has_tests { 3 } else { 0 });
     let mut failed = Vec::new();
     let (first, last): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.order == checks::Order::BeforeTests);
     for check in first {
         failed.extend(check.run(&mut steps).err());
     }
-    steps.step("control plane tools", || prepare_control_plane(extent))?;
-    let suites = steps.step("build the tests", || suites::build(extent))?;
-    failed.extend(run_suites(&mut steps, extent, &suites, &arguments.arguments).err());
+    if has_tests {
+        steps.step("control plane tools", || {
+            prepare_control_plane(extent)?;
+            if arguments.all { prepare_promtool() } else { Ok(()) }
+        })?;
+        let suites = steps.step("build the tests", || suites::build(extent))?;
+        failed.extend(run_suites(&mut steps, &suites, arguments).err());
+    }
     for check in last {
         failed.extend(check.run(&mut steps).err());
     }
@@ -95,26 +114,38 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the control plane, if the run needs it.
+/// Builds the control plane and the registry, if the run needs them.
 fn prepare_control_plane(extent: Extent) -> anyhow::Result<()> {
-    match control_plane::tools() {
+    match control_plane::tools().and_then(|_| control_plane::registry()) {
         _ if extent == Extent::Quick => Ok(()),
         Err(error) if may_be_skipped(&error) => {
-            eprintln!("  {error:#}\n  Tests that need a cluster will be skipped.");
+            eprintln!("  {error:#}\n  Tests that need it will be skipped.");
             Ok(())
         }
         result => result.map(drop),
     }
 }
 
-fn run_suites(steps: &mut Steps, extent: Extent, suites: &[Suite], arguments: &[String]) -> anyhow::Result<()> {
+/// Builds promtool. Without `--all`, tests use it only if it is built.
+fn prepare_promtool() -> anyhow::Result<()> {
+    match PROMTOOL.find_or_build(&mut |line| eprintln!("  {line}")).map_err(anyhow::Error::from) {
+        Err(error) if may_be_skipped(&error) => {
+            eprintln!("  {error:#}\n  Tests that need promtool will do nothing.");
+            Ok(())
+        }
+        result => result.map(drop),
+    }
+}
+
+fn run_suites(steps: &mut Steps, suites: &[Suite], arguments: &Arguments) -> anyhow::Result<()> {
+    let (extent, part) = (arguments.extent(), arguments.part);
     let skips = tempfile::NamedTempFile::new().context("cannot make a file for the names of skipped tests")?;
     let (seed, default_seed) = SEED;
     let seed = (seed, std::env::var(seed).unwrap_or_else(|_| default_seed.to_owned()));
     let skips_path = skips.path().to_str().context("the path of the temporary folder is not UTF-8")?;
     let environment = [(seed.0, seed.1.as_str()), (SKIPS, skips_path)];
-    let (threads, arguments) = threads(arguments)?;
-    let tests = Tests { suites, extent, threads, arguments: &arguments, environment: &environment };
+    let (threads, arguments) = threads(&arguments.arguments)?;
+    let tests = Tests { suites, extent, part, threads, arguments: &arguments, environment: &environment };
     let mut summary = Summary::default();
     let result = steps.step("run the tests", || {
         eprintln!("  {}={}, {threads} tests of a suite at a time", seed.0, seed.1);
@@ -170,6 +201,8 @@ fn threads(arguments: &[String]) -> anyhow::Result<(usize, Vec<String>)> {
 struct Tests<'a> {
     suites: &'a [Suite],
     extent: Extent,
+    /// The part that runs, or `None` for all.
+    part: Option<Part>,
     threads: usize,
     arguments: &'a [String],
     environment: &'a [(&'a str, &'a str)],
@@ -178,8 +211,9 @@ struct Tests<'a> {
 impl Tests<'_> {
     /// Runs all suites, whatever becomes of each. Errors: one cannot be run at all.
     fn run(&self) -> anyhow::Result<Summary> {
+        let is_run = |suite: &&Suite| self.part.is_none_or(|part| part.has_suite(&suite.name));
         let (waiting, mut computing): (Vec<&Suite>, Vec<&Suite>) =
-            self.suites.iter().partition(|suite| WAITING.contains(&suite.name.as_str()));
+            self.suites.iter().filter(is_run).partition(|suite| WAITING.contains(&suite.name.as_str()));
         computing.sort_by_key(|suite| selection::place(&suite.name));
         let summary = Mutex::new(Summary::default());
         let add = |finished: Finished| summary.lock().add(finished);
@@ -194,8 +228,10 @@ impl Tests<'_> {
         std::thread::scope(|scope| {
             let beside = scope.spawn(|| lane(waiting));
             let result = lane(computing).and_then(|()| match self.extent {
-                Extent::Quick => Ok(()),
-                Extent::Ordinary | Extent::All => self.run_examples().map(add),
+                Extent::Ordinary | Extent::All if self.part.is_none_or(|part| part.has_suite(EXAMPLES)) => {
+                    self.run_examples().map(add)
+                }
+                _ => Ok(()),
             });
             match beside.join() {
                 Ok(beside) => result.and(beside),

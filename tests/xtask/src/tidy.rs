@@ -5,6 +5,7 @@ mod crates;
 mod documents;
 mod glossary;
 mod imports;
+mod workflows;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

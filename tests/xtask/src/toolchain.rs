@@ -105,6 +105,11 @@ pub(crate) fn ensure(needed: Use) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Returns whether programs can be compiled for a target, if there is a linker for it.
+pub(crate) fn has_target(name: &str) -> anyhow::Result<bool> {
+    Part::Target(name.to_owned()).is_installed()
+}
+
 fn missing(needed: Use) -> anyhow::Result<Vec<Part>> {
     let mut parts = listed("targets").map(Part::Target).collect::<Vec<_>>();
     if needed == Use::Everything {

@@ -97,6 +97,7 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, leading: Lead
         "plugin": program.manifest().name,
         "version": program.manifest().version,
         "digest": program.plugin.digest().to_string(),
+        "artifact": artifact_state(program),
         "isChangingOver": active.as_ref().is_some_and(|active| !active.program.same_except_shadow(wanted)),
         "leads": mount.leads() == Lead::Yes,
         "leader": leading.leaders.and_then(|leaders| leaders.leader(&mount.name)),
@@ -116,6 +117,12 @@ fn mount_state(mount: &Mount, wanted: &Program, queue: &WorkQueue, leading: Lead
         "shadow": Shadow::of(mount).map(|shadow| shadow.state()),
         "queue": queue_state(mount, queue),
     })
+}
+
+/// The plugin in its registry, or `null`.
+fn artifact_state(program: &Program) -> Value {
+    let artifact = program.artifact.as_ref();
+    json!(artifact.map(|artifact| json!({ "reference": &*artifact.reference, "digest": &*artifact.digest })))
 }
 
 fn held_deletions(mount: &Mount) -> Vec<Value> {

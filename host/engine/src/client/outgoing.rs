@@ -22,12 +22,14 @@ use crate::target::Projection;
 /// The user to impersonate (`authenticationv1.ImpersonateUserHeader`).
 const IMPERSONATE_USER: HeaderName = HeaderName::from_static("impersonate-user");
 
-/// The fenced client for a mount's writes, marked in the audit log with the plugin's digest.
+/// The fenced client for a mount's writes, marked in the audit log with the plugin's digest and, if
+/// it comes from a registry, that of its manifest there.
 pub(crate) fn for_program(connection: &Connection, claim: &Claim, program: &Program) -> Client {
     let (manifest, digest) = (program.manifest(), program.plugin.digest());
     let version: String =
         manifest.version.chars().filter(char::is_ascii_graphic).filter(|letter| !"();".contains(*letter)).collect();
-    let user_agent = format!("gyre/{} ({}/{version}; {digest})", env!("CARGO_PKG_VERSION"), manifest.name);
+    let artifact = program.artifact_digest().map(|digest| format!("; artifact {digest}")).unwrap_or_default();
+    let user_agent = format!("gyre/{} ({}/{version}; {digest}{artifact})", env!("CARGO_PKG_VERSION"), manifest.name);
     let user_agent = HeaderValue::from_str(&user_agent).ok();
     let impersonate = program.impersonate.as_ref().and_then(user);
     Outgoing { user_agent, impersonate, ..Outgoing::over(connection, claim) }.client()

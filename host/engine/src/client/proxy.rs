@@ -1,16 +1,11 @@
 //! The proxy between this program and the API server, chosen as kubectl does: by `proxy-url` in the
 //! kubeconfig, or by the environment, whose `NO_PROXY` then applies.
 
-use std::net::IpAddr;
-
+use gyre_core::no_proxy::exempted;
 use http::Uri;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use kube::Config;
-
-/// Go's `net/http`, and so kubectl, never reaches these addresses through a proxy that the
-/// environment names (`useProxy` in `golang.org/x/net/http/httpproxy`).
-const LOCAL: &str = "localhost,127.0.0.0/8,::1";
 
 /// The environment variables about proxies.
 #[derive(Clone, Debug, Default)]
@@ -51,27 +46,6 @@ fn is_used_for(api_server: &Uri, environment: &Environment) -> bool {
     let Some(exempted) = exempted(&environment.no_proxy, api_server.port_u16().unwrap_or(443)) else { return false };
     let matcher = Matcher::builder().https(environment.https_proxy.as_str()).no(exempted).build();
     matcher.intercept(api_server).is_some()
-}
-
-/// The entries of `NO_PROXY` for this port, in the form that [`Matcher`] reads; `None` if they
-/// exempt every host. Go also reads `host:port`, `*.domain`, and addresses in brackets.
-fn exempted(no_proxy: &str, port: u16) -> Option<String> {
-    let mut exempted = LOCAL.to_owned();
-    for entry in no_proxy.split(',').map(str::trim).filter(|entry| !entry.is_empty()) {
-        if entry == "*" {
-            return None;
-        }
-        let with_port = entry.parse::<IpAddr>().is_err().then(|| entry.rsplit_once(':')).flatten();
-        let host = match with_port.and_then(|(host, of_entry)| Some((host, of_entry.parse::<u16>().ok()?))) {
-            Some((_, of_entry)) if of_entry != port => continue,
-            Some((host, _)) => host,
-            None => entry,
-        };
-        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
-        exempted.push(',');
-        exempted.push_str(host.strip_prefix('*').unwrap_or(host));
-    }
-    Some(exempted)
 }
 
 /// The proxy of a configuration, without and with its credentials.

@@ -70,6 +70,12 @@ pub struct Entry {
     /// The service account that it writes as; the host's own if `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub impersonate: Option<ServiceAccount>,
+    /// The digest of the plugin, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub digest: Option<String>,
+    /// The digest of its manifest in a registry, for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
 }
 
 impl Entry {
@@ -86,6 +92,8 @@ impl Entry {
             except: BTreeSet::new(),
             children: declared.chain(children).collect(),
             impersonate: program.impersonate.clone(),
+            digest: Some(program.plugin.digest().to_string()),
+            artifact: program.artifact_digest().map(str::to_owned),
         }
     }
 

@@ -103,7 +103,8 @@ impl Mount {
         services.queue.add_mount(&self.name, self.queue_options(&active));
         let manifest = program.manifest();
         info!(
-            mount = %self.name, version = manifest.version, digest = %program.plugin.digest(), parent = %manifest.parent,
+            mount = %self.name, version = manifest.version, digest = %program.plugin.digest(),
+            artifact = program.artifact_digest(), parent = %manifest.parent,
             "{}", match &old {
                 None => "mounted",
                 Some(old) if old.program.same_except_shadow(&program) => "mounted again, because a kind has changed",

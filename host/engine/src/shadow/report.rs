@@ -28,11 +28,18 @@ pub struct Report {
 pub(super) struct Version {
     pub(super) version: String,
     pub(super) digest: String,
+    /// The digest of its manifest in a registry.
+    #[serde(default)]
+    pub(super) artifact: Option<String>,
 }
 
 impl Version {
     pub(super) fn of(program: &Program) -> Self {
-        Self { version: program.manifest().version.clone(), digest: program.plugin.digest().to_string() }
+        Self {
+            version: program.manifest().version.clone(),
+            digest: program.plugin.digest().to_string(),
+            artifact: program.artifact_digest().map(str::to_owned),
+        }
     }
 }
 
@@ -101,10 +108,11 @@ impl Report {
 impl Shadow {
     pub(crate) fn state(&self) -> Value {
         let moment = self.comparisons().moment();
-        let Version { version, digest } = Version::of(&self.program);
+        let Version { version, digest, artifact } = Version::of(&self.program);
         json!({
             "version": version,
             "digest": digest,
+            "artifact": artifact,
             "isReady": self.active.get().is_some(),
             "compared": moment.compared,
             "waiting": moment.waiting,

@@ -230,7 +230,10 @@ async fn compare_all(mount: &Mount, program: &Program, services: &HostServices) 
         };
         let _ = shadow.active.set(Arc::clone(&active));
         let manifest = wanted.manifest();
-        info!(mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), "shadowed");
+        info!(
+            mount = %mount.name, version = manifest.version, digest = %wanted.plugin.digest(), artifact = wanted.artifact_digest(),
+            "shadowed"
+        );
         tokio::select! {
             () = shadow.compare_parents(&active, mount, services) => {}
             // Refused steps may succeed then.

@@ -20,8 +20,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use crate::target::{Projection, Target};
 use labels::{
-    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountKind, MountOutcome, MountReason, MountState,
-    MountWrite, QueueName, QueuePriority, ReloadResult, Watch,
+    Build, ClientRequest, Controller, ControllerResult, LeaseName, Mount, MountInfo, MountKind, MountOutcome, MountReason,
+    MountState, MountWrite, QueueName, QueuePriority, ReloadResult, Watch,
 };
 
 pub use exposition::Form;
@@ -70,6 +70,7 @@ pub struct Metrics {
     unfinished_seconds: Family<QueueName, Seconds>,
     longest_seconds: Family<QueueName, Seconds>,
     requests: Family<ClientRequest, Counter>,
+    plugin_info: Family<MountInfo, Gauge>,
     calls: Family<MountOutcome, Counter>,
     call_seconds: Histograms<Mount>,
     memory_peak: Family<Mount, Gauge>,
@@ -97,6 +98,7 @@ pub struct Metrics {
     watch_up: Family<Watch, Gauge>,
     config_reloads: Family<ReloadResult, Counter>,
     config_refused: Gauge,
+    failed_pulls: Counter,
     leads: Family<LeaseName, Gauge>,
 }
 
@@ -120,6 +122,7 @@ impl Default for Metrics {
             unfinished_seconds: Family::default(),
             longest_seconds: Family::default(),
             requests: Family::default(),
+            plugin_info: Family::default(),
             calls: Family::default(),
             call_seconds: Family::new_with_constructor(Buckets(&CALL_SECONDS)),
             memory_peak: Family::default(),
@@ -147,6 +150,7 @@ impl Default for Metrics {
             watch_up: Family::default(),
             config_reloads: Family::default(),
             config_refused: Gauge::default(),
+            failed_pulls: Counter::default(),
             leads: Family::default(),
         };
         metrics.register();
@@ -214,6 +218,11 @@ impl Metrics {
         let build = Family::<Build, Gauge>::default();
         build.get_or_create(&Build { version: env!("CARGO_PKG_VERSION") }).set(1);
         registry.register("build_info", "Version of the host, as a label; always 1", build);
+        registry.register(
+            "plugin_info",
+            "Version and digests of a mount's plugin, as labels; always 1",
+            self.plugin_info.clone(),
+        );
         registry.register("plugin_calls", "Plugin calls, by result", self.calls.clone());
         registry.register_with_unit("plugin_call", "Duration of plugin calls", Unit::Seconds, self.call_seconds.clone());
         registry.register_with_unit("plugin_memory_peak", "Peak memory of plugin calls", Unit::Bytes, self.memory_peak.clone());
@@ -294,6 +303,11 @@ impl Metrics {
             "config_refused",
             "Whether the last change of the configuration was refused (1) or not (0)",
             self.config_refused.clone(),
+        );
+        registry.register(
+            "failed_pulls",
+            "Plugins that a registry did not give, or that are not signed as the configuration demands",
+            self.failed_pulls.clone(),
         );
     }
 
@@ -490,6 +504,11 @@ impl Metrics {
     pub fn configuration_refused(&self) {
         self.config_reloads.get_or_create(&ReloadResult { result: REFUSED }).inc();
         self.config_refused.set(1);
+    }
+
+    /// Counts a plugin that a registry did not give, or whose signatures do not suffice.
+    pub fn pull_failed(&self) {
+        self.failed_pulls.inc();
     }
 
     /// Counts an object of a watch that could not be read.

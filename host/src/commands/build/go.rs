@@ -11,7 +11,8 @@ use gyre_engine::error::error_chain;
 
 use self::preinitialize::preinitialize;
 use super::component::componentize;
-use super::{Built, folder_of_results, replace, run_shown};
+use super::{Built, folder_of_results, run_shown};
+use crate::plugins::files::replace;
 
 /// The first version that exports functions from wasip1, by `go:wasmexport` and
 /// `-buildmode=c-shared`.

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 use anyhow::Context as _;
 
 use crate::commands::build::{self, Built};
-use crate::plugins::read;
+use crate::plugins::files::replace;
+use crate::plugins::read_file;
+use crate::plugins::source::PluginSource;
 
 /// The interval at which sources are polled, as that of plugin files.
 const LOOK_EVERY: Duration = Duration::from_millis(300);
@@ -46,12 +48,14 @@ enum Taken {
 
 impl Projects {
     /// Builds the folders among these plugins, and replaces each by the file to mount.
-    pub(super) fn build(plugins: &mut [PathBuf]) -> anyhow::Result<Self> {
+    pub(super) fn build(plugins: &mut [PluginSource]) -> anyhow::Result<Self> {
         let mut projects = Vec::new();
-        for plugin in plugins.iter_mut().filter(|plugin| plugin.is_dir()) {
-            let project = Project::new(plugin)?;
-            plugin.clone_from(&project.mounted);
-            projects.push(project);
+        for plugin in plugins {
+            if let Some(directory) = plugin.path().filter(|path| path.is_dir()) {
+                let project = Project::new(directory)?;
+                *plugin = project.mounted.clone().into();
+                projects.push(project);
+            }
         }
         Ok(Self(projects))
     }
@@ -96,12 +100,12 @@ impl Project {
     }
 
     fn take(&mut self, Built { component, sources }: Built) -> anyhow::Result<Taken> {
-        let bytes = read(&component)?;
+        let bytes = read_file(&component)?.bytes;
         self.sources = sources;
         if fs::read(&self.mounted).is_ok_and(|mounted| mounted == bytes) {
             return Ok(Taken::Same);
         }
-        build::replace(&self.mounted, &bytes).with_context(|| format!("cannot write {}", self.mounted.display()))?;
+        replace(&self.mounted, &bytes).with_context(|| format!("cannot write {}", self.mounted.display()))?;
         Ok(Taken::New)
     }
 }

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
-use clap::Args;
+use clap::{Args, ValueHint};
 use gyre_core::grants::Namespaces;
 use gyre_core::text::list;
 use gyre_engine::difference::{NOT_SHOWN, redacted};
@@ -25,6 +24,7 @@ use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::{PreviewMounts, SOME_MOUNT};
 use crate::config::values::{MissingArgument, WrongArguments};
 use crate::plugins;
+use crate::plugins::source::PluginSource;
 
 pub(crate) const DIFF_EXAMPLES: &str = "\
 Examples:
@@ -48,18 +48,18 @@ const NOT_KNOWN: u8 = 2;
 
 #[derive(Debug, Args)]
 #[command(mut_arg("plugins", |plugins| plugins.help(
-    "Plugins to compare: paths of WebAssembly components (.wasm). With --config, one version, which is mounted as the file mounts its plugin; \
+    "Plugins to compare: paths of WebAssembly components (.wasm), or references in registries (oci://...). With --config, one version, which is mounted as the file mounts its plugin; \
      plugins that the file names need not exist here"
 )))]
 pub(crate) struct DiffArguments {
     #[command(flatten)]
     cluster: KubeconfigArguments,
-    /// Path to the version that is mounted now; the output then includes the deletion of its
+    /// The version that is mounted now; the output then includes the deletion of its
     /// children whose kinds the new version no longer declares. Needed only if the host has no
     /// --name, and so no inventory. Can be repeated. The first of two versions of one plugin is the
     /// same.
-    #[arg(long, value_name = "PLUGIN")]
-    from: Vec<PathBuf>,
+    #[arg(long, value_name = "PLUGIN", value_hint = ValueHint::AnyPath)]
+    from: Vec<PluginSource>,
     /// Show the values of Secrets.
     #[arg(long)]
     secrets: bool,
@@ -129,28 +129,29 @@ pub(crate) fn diff(arguments: DiffArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Takes the first of two versions of a plugin: the one that is mounted now.
-fn former_version(mount: &mut MountArguments) -> anyhow::Result<Option<PathBuf>> {
+fn former_version(mount: &mut MountArguments) -> anyhow::Result<Option<PluginSource>> {
     let [former, next] = &mount.named.plugins[..] else { return Ok(None) };
-    let sandbox = mount.code.sandbox()?;
-    let names = |path| -> anyhow::Result<BTreeSet<String>> {
-        Ok(plugins::open(&sandbox, path)?.iter().map(|plugin| plugin.manifest().name.clone()).collect())
+    let (sandbox, store) = (mount.code.sandbox()?, mount.code.registry.store());
+    let names = |plugin| -> anyhow::Result<BTreeSet<String>> {
+        Ok(plugins::open(&sandbox, &store, plugin)?.iter().map(|plugin| plugin.manifest().name.clone()).collect())
     };
     let are_versions = !names(former)?.is_disjoint(&names(next)?);
     Ok(are_versions.then(|| mount.named.plugins.remove(0)))
 }
 
-fn opened(mount: &MountArguments, paths: &[PathBuf], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
-    let sandbox = mount.code.sandbox()?;
+fn opened(mount: &MountArguments, former: &[PluginSource], programs: &[Program]) -> anyhow::Result<Vec<Plugin>> {
+    let (sandbox, store) = (mount.code.sandbox()?, mount.code.registry.store());
     let mounted: BTreeSet<&str> = programs.iter().map(|program| program.manifest().name.as_str()).collect();
     let mut opened = Vec::new();
-    for path in paths {
-        let (from, others): (Vec<Plugin>, Vec<Plugin>) =
-            plugins::open(&sandbox, path)?.iter().partition(|plugin| mounted.contains(plugin.manifest().name.as_str()));
+    for plugin in former {
+        let (from, others): (Vec<Plugin>, Vec<Plugin>) = plugins::open(&sandbox, &store, plugin)?
+            .iter()
+            .partition(|plugin| mounted.contains(plugin.manifest().name.as_str()));
         if from.is_empty() {
             let names = list(others.iter().map(|plugin| &plugin.manifest().name));
-            let (path, mounted) = (path.display(), list(&mounted));
+            let mounted = list(&mounted);
             bail!(
-                "--from {path}: the plugin {names} is not mounted; mounted are {mounted}: give another version of one of them"
+                "--from {plugin}: the plugin {names} is not mounted; mounted are {mounted}: give another version of one of them"
             );
         }
         opened.extend(from);

@@ -4,7 +4,6 @@ mod arguments;
 mod reproduction;
 
 use std::io::Write as _;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::bail;
@@ -28,6 +27,7 @@ use crate::config::arguments::mounts::MountArguments;
 use crate::config::arguments::mounts::tools::SOME_PLUGIN;
 use crate::config::values::MissingArgument;
 use crate::plugins::open;
+use crate::plugins::source::PluginSource;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,7 +69,8 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
     let start = arguments.time.unwrap_or(START);
     let objects = if files.is_empty() { generated(&programs, start, arguments.seed)? } else { manifests::read(&files)? };
     let at_most_one = arguments.at_most_one.iter().map(|kind| child_kind(&programs, kind)).collect::<anyhow::Result<_>>()?;
-    let other_files = [arguments.other_builds.clone(), build_variants(&projects)?].concat();
+    let variants = build_variants(&projects)?.into_iter().map(PluginSource::from);
+    let other_files: Vec<PluginSource> = arguments.other_builds.iter().cloned().chain(variants).collect();
     let other_builds = other_builds(&mount, &programs, &other_files)?;
     let setup = CheckSetup { programs, other_builds, at_most_one, start, objects };
     check_parents(&setup.programs, &setup.objects)?;
@@ -82,20 +83,19 @@ pub(crate) fn fuzz(mut arguments: FuzzArguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Opens other builds of the plugins.
-fn other_builds(mount: &MountArguments, programs: &[Program], files: &[PathBuf]) -> anyhow::Result<Vec<Plugin>> {
-    if files.is_empty() {
+fn other_builds(mount: &MountArguments, programs: &[Program], others: &[PluginSource]) -> anyhow::Result<Vec<Plugin>> {
+    if others.is_empty() {
         return Ok(Vec::new());
     }
-    let sandbox = mount.code.sandbox()?;
+    let (sandbox, store) = (mount.code.sandbox()?, mount.code.registry.store());
     let is_checked = |plugin: &Plugin| programs.iter().any(|program| program.manifest().name == plugin.manifest().name);
     let mut builds = Vec::new();
-    for file in files {
-        let plugins: Vec<Plugin> = open(&sandbox, file)?.iter().collect();
+    for other in others {
+        let plugins: Vec<Plugin> = open(&sandbox, &store, other)?.iter().collect();
         if !plugins.iter().any(is_checked) {
             let names = list(plugins.iter().map(|plugin| &plugin.manifest().name));
             bail!(
-                "--other-build {}: it is a build of {names}, which is not checked: name another build of a plugin that is",
-                file.display()
+                "--other-build {other}: it is a build of {names}, which is not checked: name another build of a plugin that is"
             );
         }
         builds.extend(plugins);

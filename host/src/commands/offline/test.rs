@@ -24,6 +24,7 @@ use crate::config::arguments::mounts::tools::{PluginMounts, SOME_PLUGIN};
 use crate::config::arguments::mounts::{MountArguments, SettingsCheck};
 use crate::config::values::{MissingArgument, WrongArguments};
 use crate::config::{Error, Source, mounted_by_case};
+use crate::plugins::source::PluginSource;
 
 pub(crate) const TEST_EXAMPLES: &str = "\
 Examples:
@@ -77,8 +78,9 @@ enum Verdict {
 pub(crate) fn test(arguments: TestArguments) -> anyhow::Result<ExitCode> {
     let began = Instant::now();
     let mut mount = MountArguments::from(arguments.mount);
-    let (plugins, folders): (Vec<PathBuf>, Vec<PathBuf>) = mount.named.plugins.into_iter().partition(|path| is_plugin(path));
-    mount.named.plugins = plugins;
+    let is_folder = |plugin: &mut PluginSource| plugin.path().is_some_and(|path| !is_plugin(path));
+    let folders: Vec<PluginSource> = mount.named.plugins.extract_if(.., is_folder).collect();
+    let folders: Vec<&Path> = folders.iter().filter_map(|folder| folder.path()).collect();
     let projects = build_projects(&mut mount)?;
     let own_cases = projects.first().cloned().unwrap_or_default().join(CASES);
     if mount.is_empty() {

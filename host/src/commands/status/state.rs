@@ -12,8 +12,8 @@ const ABSENT: &str = "-";
 /// The answer of `/debug/state`.
 pub(super) struct State<'a>(pub(super) &'a Value);
 
-const HEADER: [&str; 10] =
-    ["NAME", "VERSION", "DIGEST", "PHASE", "PARENT", "PARENTS", "QUEUED", "FAILING", "QUARANTINE", "LEADER"];
+const HEADER: [&str; 11] =
+    ["NAME", "VERSION", "DIGEST", "ARTIFACT", "PHASE", "PARENT", "PARENTS", "QUEUED", "FAILING", "QUARANTINE", "LEADER"];
 
 impl State<'_> {
     /// Returns the header and the mounts, without numbers that change all the time.
@@ -59,7 +59,8 @@ fn row(mount: &Value) -> Vec<String> {
     vec![
         of("/name"),
         of("/version"),
-        of("/digest").chars().take(12).collect(),
+        short(&of("/digest")),
+        short(&of("/artifact/digest")),
         of("/phase"),
         of("/parent"),
         of("/parents"),
@@ -68,6 +69,11 @@ fn row(mount: &Value) -> Vec<String> {
         quarantine,
         leader,
     ]
+}
+
+/// The beginning of a digest, without the name of its algorithm.
+fn short(digest: &str) -> String {
+    digest.strip_prefix("sha256:").unwrap_or(digest).chars().take(12).collect()
 }
 
 fn of_mount(mount: &Value) -> Vec<String> {
@@ -174,7 +180,7 @@ old: is being unmounted, and its finalizers are removed
 the watch of C.v1 is down: refused";
         assert_eq!(State(&state).notes().join("\n"), expected);
         let row = State(&state).rows().remove(1).join(" ");
-        assert_eq!(row, "it - - Refused - - - 40 all -");
+        assert_eq!(row, "it - - - Refused - - - 40 all -");
         assert_eq!(State(&json!({})).notes(), ["the host has no mounts"]);
     }
 }

@@ -6,8 +6,6 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, SyncSender};
 use std::thread::{self, JoinHandle};
 
-use gyre_sandbox::Sandbox;
-
 use super::lines::{LONGEST_LINE, Line, Output, read_line};
 use super::link::Link;
 use super::plugins::Plugins;
@@ -25,13 +23,12 @@ const QUEUE: usize = 16;
 pub(super) fn serve(
     input: impl Read + Send + 'static,
     output: impl Write + Send + 'static,
-    sandbox: Sandbox,
+    plugins: Plugins,
 ) -> io::Result<()> {
     let output = Arc::new(Output::new(output));
     output.write(&Greeting { gyre: env!("CARGO_PKG_VERSION"), protocol: PROTOCOL, longest_line: LONGEST_LINE })?;
     let (sender, ended) = mpsc::channel();
-    let dispatch =
-        Dispatch { output, plugins: Arc::new(Plugins::new(sandbox)), sessions: HashMap::new(), failed: sender.clone() };
+    let dispatch = Dispatch { output, plugins: Arc::new(plugins), sessions: HashMap::new(), failed: sender.clone() };
     // Reading blocks, also when a session finds that the output is closed.
     thread::spawn(move || {
         let _ = sender.send(dispatch.read(BufReader::new(input)));

@@ -1,6 +1,5 @@
 //! The plugins that kits have loaded, by number.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow, bail};
@@ -18,10 +17,13 @@ use super::protocol::{KitPlugin, Mount, PluginSource};
 use super::remote::Remote;
 use crate::config;
 use crate::plugins;
+use crate::plugins::source::Component;
+use crate::plugins::source::oci::Store;
 
 /// The plugins of all worlds.
 pub(super) struct Plugins {
     sandbox: Sandbox,
+    store: Store,
     components: Mutex<Vec<(Digest, Reconcilers)>>,
     loaded: Mutex<Vec<Loaded>>,
 }
@@ -34,8 +36,8 @@ enum Loaded {
 }
 
 impl Plugins {
-    pub(super) fn new(sandbox: Sandbox) -> Self {
-        Self { sandbox, components: Mutex::default(), loaded: Mutex::default() }
+    pub(super) fn new(sandbox: Sandbox, store: Store) -> Self {
+        Self { sandbox, store, components: Mutex::default(), loaded: Mutex::default() }
     }
 
     /// Loads a plugin, and returns its number and its manifest.
@@ -43,10 +45,14 @@ impl Plugins {
         let PluginSource { path, base64, kit, reconciler } = source;
         let reconciler = reconciler.as_deref();
         let loaded = match (path, base64, kit) {
-            (Some(path), None, None) => Loaded::Component(self.component(&path, &plugins::read(&path)?, reconciler)?),
+            (Some(text), None, None) => {
+                let plugin = text.parse::<plugins::source::PluginSource>();
+                let plugin = plugin.map_err(|error| anyhow!("{text}: {error}"))?;
+                Loaded::Component(self.component(&plugins::read(&self.store, &plugin)?, reconciler)?)
+            }
             (None, Some(text), None) => {
                 let bytes = STANDARD.decode(text).context("the component is not base64")?;
-                Loaded::Component(self.component(Path::new("of the kit"), &bytes, reconciler)?)
+                Loaded::Component(self.component(&Component::new(bytes, "of the kit".into(), None), reconciler)?)
             }
             (None, None, Some(kit)) => Loaded::Kit(kit),
             _ => bail!("load takes one of path, base64 and kit"),
@@ -61,20 +67,20 @@ impl Plugins {
     }
 
     /// Compiles each component once, also if parallel tests load the same one.
-    fn component(&self, path: &Path, bytes: &[u8], reconciler: Option<&str>) -> anyhow::Result<Plugin> {
-        let digest = Digest::of(bytes);
+    fn component(&self, component: &Component, reconciler: Option<&str>) -> anyhow::Result<Plugin> {
+        let digest = component.digest;
         let mut components = self.components.lock();
         let known = components.iter().find(|(known, _)| *known == digest).map(|(_, reconcilers)| reconcilers.clone());
         let reconcilers = match known {
             Some(reconcilers) => reconcilers,
             None => {
-                let reconcilers = plugins::open_bytes(&self.sandbox, path, bytes)?;
+                let reconcilers = plugins::open_component(&self.sandbox, component)?;
                 components.push((digest, reconcilers.clone()));
                 reconcilers
             }
         };
         let selected = reconcilers.select(reconciler);
-        selected.map_err(|error| anyhow!("the plugin {}: {}; {}", path.display(), error_chain(&error), error.remedy()))
+        selected.map_err(|error| anyhow!("the plugin {component}: {}; {}", error_chain(&error), error.remedy()))
     }
 
     fn get(&self, number: usize, link: &Arc<Link>) -> anyhow::Result<Plugin> {

@@ -116,8 +116,8 @@ pub(super) enum Request {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct PluginSource {
-    /// A file with a component.
-    pub(super) path: Option<PathBuf>,
+    /// A file with a component, or a reference in a registry.
+    pub(super) path: Option<String>,
     /// A component in base64.
     pub(super) base64: Option<String>,
     pub(super) kit: Option<Box<KitPlugin>>,

@@ -7,7 +7,7 @@
 //! | [`PolicyArguments`]: what mounts may do and take | yes | yes | | yes | yes |
 //! | how many workers: offline, nothing waits | yes | yes | | | |
 //! | a name: offline, there is no inventory | yes | | yes | | |
-//! | [`CodeArguments`]: where compiled code is kept | yes | yes | yes | yes | yes |
+//! | [`CodeArguments`]: caches, and access to registries | yes | yes | yes | yes | yes |
 
 #[cfg(feature = "tools")]
 pub(crate) mod tools;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use clap::Args;
+use clap::{Args, ValueHint};
 use gyre_core::field_path::FieldPath;
 use gyre_core::grants::{Adoption, Namespaces, ParentDeletions, ParentFields, WriteNamespaces};
 use gyre_core::names;
@@ -28,10 +28,12 @@ use gyre_input::document::{Document, Part, Source as DocumentSource};
 use gyre_input::problem::Problems;
 use gyre_sandbox::Sandbox;
 
+use crate::config::arguments::registry::RegistryArguments;
 use crate::config::keys::NEVER;
-use crate::config::spec::{Configuration, Located, MountPolicy, MountSpec, PluginSpec, SettingsFrom, set};
-use crate::config::values::{duration, label, size, whole};
+use crate::config::spec::{Configuration, Located, MountPolicy, MountSpec, PluginSpec, set};
+use crate::config::values::{cache_folder, duration, label, size, whole};
 use crate::plugins::apart::Compiler;
+use crate::plugins::source::PluginSource;
 
 /// All flags that define mounts; a command sets those that it has. Flags and their variables
 /// override `defaults` in the configuration file; the entry of a mount in the file overrides both.
@@ -39,10 +41,10 @@ use crate::plugins::apart::Compiler;
 pub(crate) struct MountArguments {
     pub(crate) config: Option<PathBuf>,
     /// The shadow of the only mount.
-    shadow: Option<PathBuf>,
+    shadow: Option<PluginSource>,
     /// A version of a plugin that is mounted as `config` mounts the plugin. The other mounts in the
     /// file are left out.
-    pub(crate) version: Option<PathBuf>,
+    pub(crate) version: Option<PluginSource>,
     pub(crate) named: NamedArguments,
     pub(crate) policy: PolicyArguments,
     name: Option<String>,
@@ -76,9 +78,10 @@ pub(crate) struct SourceArguments {
 /// The mounts, from flags.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct NamedArguments {
-    /// Plugins to mount: paths of WebAssembly components (.wasm).
-    #[arg(value_name = "PLUGIN")]
-    pub(crate) plugins: Vec<PathBuf>,
+    /// Plugins to mount: paths of WebAssembly components (.wasm), or references in registries, such
+    /// as oci://registry.example.com/team/echo:1.4.
+    #[arg(value_name = "PLUGIN", value_hint = ValueHint::AnyPath)]
+    pub(crate) plugins: Vec<PluginSource>,
     /// Directory of plugins: every .wasm file in it is mounted.
     #[arg(long, alias = "plugins", value_name = "DIRECTORY")]
     plugin_dir: Option<PathBuf>,
@@ -159,9 +162,18 @@ enum Compiling {
     Apart,
 }
 
-/// Where compiled code is kept.
+/// Where compiled code is kept, and how plugins are pulled.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct CodeArguments {
+    #[command(flatten)]
+    code: CodeCacheArguments,
+    #[command(flatten)]
+    pub(crate) registry: RegistryArguments,
+}
+
+/// Where compiled code is kept.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct CodeCacheArguments {
     /// Directory in which compiled plugins are cached for later starts; "off" disables the cache
     /// [default: $XDG_CACHE_HOME/gyre/code, else ~/.cache/gyre/code].
     #[arg(long, value_name = "DIRECTORY", env = "GYRE_CODE_CACHE")]
@@ -182,8 +194,8 @@ pub(crate) struct RunMounts {
     pub(crate) source: SourceArguments,
     /// Another version of the plugin, whose answers are compared and never applied; `gyre shadow`
     /// shows the differences.
-    #[arg(long, value_name = "PLUGIN", conflicts_with_all = ["config", "plugin_dir"])]
-    shadow: Option<PathBuf>,
+    #[arg(long, value_name = "PLUGIN", value_hint = ValueHint::AnyPath, conflicts_with_all = ["config", "plugin_dir"])]
+    shadow: Option<PluginSource>,
     #[command(flatten)]
     name: NameArgument,
     #[command(flatten)]
@@ -222,8 +234,8 @@ impl From<RbacMounts> for MountArguments {
 impl SourceArguments {
     /// The only argument, if it is a YAML file: a configuration, which nobody takes for a plugin.
     pub(crate) fn only_file(&self) -> Option<&Path> {
-        let [file] = &self.named.plugins[..] else { return None };
-        is_document(file).then_some(file)
+        let [only] = &self.named.plugins[..] else { return None };
+        only.path().filter(|path| is_document(path))
     }
 }
 
@@ -237,7 +249,9 @@ fn is_document(path: &Path) -> bool {
 impl NamedArguments {
     /// Takes the files of objects from the plugins: those with the ending of YAML or JSON, and `-`.
     pub(crate) fn take_objects(&mut self) -> Vec<PathBuf> {
-        self.plugins.extract_if(.., |path| is_document(path) || path == Path::new("-")).collect()
+        let is_object = |path: &Path| is_document(path) || path == Path::new("-");
+        let taken = self.plugins.extract_if(.., |plugin| plugin.path().is_some_and(is_object));
+        taken.filter_map(|plugin| plugin.path().map(Path::to_owned)).collect()
     }
 }
 
@@ -354,14 +368,14 @@ impl MountArguments {
     pub(crate) fn configuration(&self, problems: &mut Problems) -> Configuration {
         let mut configuration = Configuration::empty(Part::flag("--name"));
         self.override_policy(&mut configuration.defaults);
-        for path in &self.named.plugins {
+        for plugin in &self.named.plugins {
             let policy = configuration.defaults.clone();
-            configuration.mounts.push(MountSpec::of(path.clone(), Part::flag(&path.display().to_string()), policy));
+            configuration.mounts.push(MountSpec::of(plugin.clone(), Part::flag(&plugin.to_string()), policy));
         }
         if let Some(shadow) = &self.shadow {
-            let part = Part::flag(&format!("--shadow {}", shadow.display()));
+            let part = Part::flag(&format!("--shadow {shadow}"));
             if let [mount] = &mut configuration.mounts[..] {
-                mount.shadow = Some(PluginSpec { part, plugin: shadow.clone(), settings: SettingsFrom::Default });
+                mount.shadow = Some(PluginSpec::of(shadow.clone(), part));
             } else {
                 let remedy = "mount one plugin, or use shadow: in the configuration file";
                 problems.add(part.place(), "it is not clear which plugin has the shadow", remedy);
@@ -385,34 +399,44 @@ impl MountArguments {
 
 impl CodeArguments {
     pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
-        Sandbox::new(self.options()).context("cannot set up the sandbox")
+        self.code.sandbox()
     }
 
     pub(crate) fn options(&self) -> gyre_sandbox::Options {
-        let compiled_dirs = self.compiled.iter().cloned().collect();
-        gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }
+        self.code.options()
     }
 
     /// Has another process compile plugins.
     pub(crate) fn compile_apart(&mut self) {
-        self.compiling = Compiling::Apart;
+        self.code.compiling = Compiling::Apart;
     }
 
     /// The process that compiles plugins, unless this one does. Without a cache there can be none.
     pub(crate) fn compiler(&self) -> Option<Compiler> {
-        let cache = self.cache().filter(|_| self.compiling == Compiling::Apart)?;
+        let cache = self.cache().filter(|_| self.code.compiling == Compiling::Apart)?;
         Some(Compiler::of_this_process(cache))
     }
 
     pub(crate) fn cache(&self) -> Option<PathBuf> {
+        self.code.cache()
+    }
+}
+
+impl CodeCacheArguments {
+    pub(crate) fn sandbox(&self) -> anyhow::Result<Sandbox> {
+        Sandbox::new(self.options()).context("cannot set up the sandbox")
+    }
+
+    fn options(&self) -> gyre_sandbox::Options {
+        let compiled_dirs = self.compiled.iter().cloned().collect();
+        gyre_sandbox::Options { cache_dir: self.cache(), compiled_dirs, ..gyre_sandbox::Options::default() }
+    }
+
+    fn cache(&self) -> Option<PathBuf> {
         match &self.code_cache {
             Some(directory) if directory.as_os_str() == "off" => None,
             Some(directory) => Some(directory.clone()),
-            None => {
-                let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-                let cache = variable("XDG_CACHE_HOME").or_else(|| Some(variable("HOME")?.join(".cache")));
-                cache.map(|cache| cache.join("gyre").join("code"))
-            }
+            None => cache_folder("code"),
         }
     }
 }

@@ -18,6 +18,29 @@ pub(crate) enum Extent {
     All,
 }
 
+/// A part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Part {
+    /// The format, the lints and the documentation.
+    Checks,
+    /// The scenarios of tests/e2e.
+    EndToEnd,
+    /// All other suites, and the examples in the documentation.
+    Others,
+}
+
+impl Part {
+    /// Returns whether a suite belongs to the part.
+    pub(super) fn has_suite(self, suite: &str) -> bool {
+        let is_end_to_end = [ON_CONTROL_PLANE, ON_DEVCLUSTER].contains(&suite);
+        match self {
+            Self::Checks => false,
+            Self::EndToEnd => is_end_to_end,
+            Self::Others => !is_end_to_end,
+        }
+    }
+}
+
 /// The scenarios on the real API server.
 pub(super) const ON_CONTROL_PLANE: &str = "gyre e2e";
 
@@ -52,7 +75,7 @@ const ONLY_ON_DEVCLUSTER: [&str; 1] = ["answers"];
 /// not depend on the API server. `tests/contract` compares the two servers, so a difference is
 /// found there. The modules that stay test what can differ: permissions, networks, names, creation,
 /// fields of others, finalizers, admission, watches and previews.
-const BRIDGED: [&str; 24] = [
+const BRIDGED: [&str; 25] = [
     "composed",
     "counted",
     "diff",
@@ -69,6 +92,7 @@ const BRIDGED: [&str; 24] = [
     "probes",
     "reads",
     "record",
+    "registry",
     "render",
     "scale",
     "shadow",
@@ -97,7 +121,8 @@ impl Quick {
 /// The suites of a quick run: unit tests, the laws of `gyre-core`, the contract suite on
 /// devcluster, and one scenario for each area.
 const QUICK: &[Quick] = &[
-    Quick::whole("xtask xtask"),
+    // Its checks of workflows build a program with Go.
+    Quick { suite: "xtask xtask", only: &[], except: &["workflows::"] },
     Quick::whole("gyre-core"),
     Quick::whole("gyre-core dependencies"),
     Quick::whole("gyre-input"),
@@ -118,6 +143,11 @@ const QUICK: &[Quick] = &[
     Quick::whole("pod-log"),
     Quick::whole("scheduled-echo"),
     Quick::whole("database"),
+    Quick::whole("gyre-signatures"),
+    Quick::whole("gyre-signatures sign"),
+    Quick::whole("gyre-signatures verify"),
+    Quick::whole("gyre-registry"),
+    Quick::whole("gyre-registry hostile"),
     Quick::whole("gyre-values"),
     Quick::whole("website"),
     Quick::whole("xca"),
@@ -260,11 +290,19 @@ mod tests {
         let named = QUICK.iter().flat_map(|quick| quick.only.iter().chain(quick.except));
         for name in named {
             let (module, test) = name.split_once("::").unwrap();
-            let folders = ["tests/e2e", "tests/sim/tests/simulation", "host/engine/src/host/tests"];
+            let folders = ["tests/e2e", "tests/sim/tests/simulation", "host/engine/src/host/tests", "tests/xtask/src/tidy"];
             let files = folders.map(|folder| build::root().join(folder).join(format!("{module}.rs")));
             let texts = files.iter().filter_map(|file| std::fs::read_to_string(file).ok());
             let exists = texts.into_iter().any(|text| test.is_empty() || text.contains(&format!("fn {test}(")));
             assert!(exists, "no test is called {name}");
+        }
+    }
+
+    #[test]
+    fn the_parts_have_each_suite_once() {
+        let parts = <Part as clap::ValueEnum>::value_variants();
+        for suite in QUICK.iter().map(|quick| quick.suite).chain([ON_CONTROL_PLANE, "documentation"]) {
+            assert_eq!(parts.iter().filter(|part| part.has_suite(suite)).count(), 1, "{suite}");
         }
     }
 

@@ -12,17 +12,19 @@ use super::{files, metadata, root};
 const NAMING_FILES: [&str; 5] = ["CONTRIBUTING.md", "README.md", "SECURITY.md", "tests/README.md", "docs"];
 
 /// Folders of the root. A code span that begins with one names a file.
-const FOLDERS: [&str; 9] = [".ci/", "charts/", "docs/", "host/", "plugins/", "sdk/", "testkit/", "tests/", "wit/"];
+const FOLDERS: [&str; 10] = [".ci/", ".github/", "charts/", "docs/", "host/", "plugins/", "sdk/", "testkit/", "tests/", "wit/"];
 
 /// The packages that are published. Their includes must be inside of them.
-const PUBLISHED: [&str; 11] = [
+const PUBLISHED: [&str; 13] = [
     "host",
     "host/core",
     "host/devcluster",
     "host/engine",
     "host/input",
     "host/offline",
+    "host/registry",
     "host/sandbox",
+    "host/signatures",
     "host/values",
     "sdk",
     "sdk/derive",

@@ -17,13 +17,15 @@ const LEFT: [(&str, usize); 3] =
     [("tests/contract/main.rs", 2), ("tests/e2e/main.rs", 9), ("tests/sim/tests/simulation/main.rs", 4)];
 
 /// The crates of the product from the lowest layer on, with the crates that each may import.
-const LAYERS: [(&str, &[&str]); 13] = [
+const LAYERS: [(&str, &[&str]); 15] = [
     ("gyre-core", &[]),
     ("gyre-types", &[]),
     ("gyre-sdk-bundle", &[]),
     ("gyre-sandbox", &["gyre-core"]),
     ("gyre-devcluster", &["gyre-core"]),
     ("gyre-values", &["gyre-core"]),
+    ("gyre-signatures", &[]),
+    ("gyre-registry", &["gyre-core"]),
     ("gyre-engine", &["gyre-core", "gyre-sandbox", "gyre-values"]),
     ("gyre-input", &["gyre-core", "gyre-sandbox"]),
     ("gyre-offline", &["gyre-core", "gyre-sandbox", "gyre-devcluster", "gyre-engine", "gyre-input"]),
@@ -37,7 +39,9 @@ const LAYERS: [(&str, &[&str]); 13] = [
             "gyre-engine",
             "gyre-input",
             "gyre-offline",
+            "gyre-registry",
             "gyre-sdk-bundle",
+            "gyre-signatures",
         ],
     ),
     ("gyre-sdk-derive", &[]),

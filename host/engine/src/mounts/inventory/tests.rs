@@ -12,6 +12,8 @@ fn entry(namespaces: Option<&[&str]>, except: &[&str]) -> Entry {
         except: names(except),
         children: BTreeSet::new(),
         impersonate: None,
+        digest: None,
+        artifact: None,
     }
 }
 

@@ -6,7 +6,7 @@ use gyre_core::object::GroupVersionKind;
 use gyre_core::queue::InProgress;
 use gyre_sandbox::CompileReport;
 
-use super::labels::{Mount, MountKind, MountState, MountWrite};
+use super::labels::{Mount, MountInfo, MountKind, MountState, MountWrite};
 use super::{Form, Metrics, queue, watch};
 use crate::target::Target;
 
@@ -35,6 +35,12 @@ pub struct WatchGauges {
 /// The gauges of a mount.
 #[derive(Clone, Debug)]
 pub struct MountGauges {
+    /// The version of its plugin.
+    pub version: String,
+    /// The digest of its plugin.
+    pub digest: String,
+    /// The digest of its plugin's manifest in a registry; empty if it comes from a file.
+    pub artifact: String,
     /// The compilation of its plugin.
     pub compile: CompileReport,
     /// The running instances of its plugin.
@@ -88,6 +94,7 @@ impl Metrics {
     }
 
     fn mounts(&self, mounts: &[(String, MountGauges)]) {
+        self.plugin_info.clear();
         self.compile_seconds.clear();
         self.instances.clear();
         self.unfinished_seconds.clear();
@@ -99,6 +106,8 @@ impl Metrics {
         self.held_deletions.clear();
         for (mount, gauges) in mounts {
             let labels = Mount::new(mount);
+            let MountGauges { version, digest, artifact, .. } = gauges.clone();
+            self.plugin_info.get_or_create(&MountInfo { mount: Mount::new(mount), version, digest, artifact }).set(1);
             self.compile_seconds.get_or_create(&labels).set(gauges.compile.duration.as_secs_f64());
             self.unpruned_kinds.get_or_create(&labels).set(gauges.unpruned_kinds as i64);
             self.quarantined.get_or_create(&labels).set(i64::from(gauges.is_quarantined));

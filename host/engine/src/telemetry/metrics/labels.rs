@@ -98,6 +98,15 @@ pub(super) struct ClientRequest {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct MountInfo {
+    #[prometheus(flatten)]
+    pub(super) mount: Mount,
+    pub(super) version: String,
+    pub(super) digest: String,
+    pub(super) artifact: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(super) struct Build {
     pub(super) version: &'static str,
 }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use jiff::Timestamp;
 
 use crate::commands::offline::time;
 use crate::commands::output::ReportArguments;
 use crate::config::arguments::mounts::tools::PluginMounts;
 use crate::config::values::whole;
+use crate::plugins::source::PluginSource;
 
 #[derive(Debug, Args)]
 pub(crate) struct FuzzArguments {
@@ -30,11 +31,11 @@ pub(crate) struct FuzzArguments {
     /// at a time. Can be repeated.
     #[arg(long, value_name = "KIND")]
     pub(super) at_most_one: Vec<String>,
-    /// Another build of one of the plugins, a file: a different answer to the same call is a
+    /// Another build of one of the plugins: a different answer to the same call is a
     /// finding. For a project in Python, it is built by itself, with another seed of hashes. Can
     /// be repeated.
-    #[arg(long = "other-build", value_name = "FILE")]
-    pub(super) other_builds: Vec<PathBuf>,
+    #[arg(long = "other-build", value_name = "PLUGIN", value_hint = ValueHint::AnyPath)]
+    pub(super) other_builds: Vec<PluginSource>,
     /// Directory to write the objects of each finding to; it is created.
     #[arg(long, value_name = "DIRECTORY")]
     pub(super) keep: Option<PathBuf>,

@@ -50,7 +50,7 @@ pub(super) fn reproduction(arguments: &FuzzArguments, number: usize, finding: &F
     if !is_rendered {
         words.extend([format!("--seed={seed}"), format!("--cases={cases}")]);
         words.extend(at_most_one.iter().map(|kind| format!("--at-most-one={kind}")));
-        words.extend(other_builds.iter().map(|file| format!("--other-build={}", file.display())));
+        words.extend(other_builds.iter().map(|other| format!("--other-build={other}")));
     }
     // `gyre render` starts at the current time.
     let time = if is_rendered { Some(time.unwrap_or(START)) } else { *time };

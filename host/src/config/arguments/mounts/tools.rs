@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueHint};
 use gyre_core::grants::{ParentFields, WriteNamespaces};
 
 use super::{
@@ -11,6 +11,7 @@ use super::{
 use crate::config::keys::NEVER;
 use crate::config::quantity::Bytes;
 use crate::config::values::label;
+use crate::plugins::source::PluginSource;
 
 /// Of `gyre dev`, where nothing is kept from one start to the next.
 #[derive(Clone, Debug, Args)]
@@ -43,8 +44,8 @@ pub(crate) struct PreviewMounts {
 }
 
 /// The help of plugins for commands that build projects.
-const PROJECTS: &str =
-    "Plugins: WebAssembly components (.wasm), or folders of projects, which are built [default: the project in this folder]";
+const PROJECTS: &str = "Plugins: WebAssembly components (.wasm), references in registries (oci://...), or folders of projects, which are built \
+     [default: the project in this folder]";
 
 /// Of commands that are about a plugin, whatever a file may say of it.
 #[derive(Clone, Debug, Args)]
@@ -62,9 +63,10 @@ pub(crate) struct PluginMounts {
 /// Of `gyre values`, which writes each plugin down.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ValuesMounts {
-    /// Plugins to mount: paths of WebAssembly components (.wasm).
-    #[arg(value_name = "PLUGIN", required = true)]
-    plugins: Vec<PathBuf>,
+    /// Plugins to mount: paths of WebAssembly components (.wasm), or references in registries, such
+    /// as oci://registry.example.com/team/echo:1.4.
+    #[arg(value_name = "PLUGIN", required = true, value_hint = ValueHint::AnyPath)]
+    plugins: Vec<PluginSource>,
     /// Settings of a plugin: a JSON object, after the plugin's name and = if there are several
     /// plugins. Can be repeated.
     #[arg(long = "settings", value_name = "[NAME=]JSON")]
@@ -113,9 +115,9 @@ impl PluginMounts {
         self.named.take_objects()
     }
 
-    /// The paths of the plugins, as words of a command.
+    /// The plugins, as words of a command.
     pub(crate) fn plugins(&self) -> impl Iterator<Item = String> {
-        self.named.plugins.iter().map(|file| file.display().to_string())
+        self.named.plugins.iter().map(ToString::to_string)
     }
 
     /// The flags, each with its value in one word, so that a command can be repeated. Without the

@@ -11,17 +11,20 @@
 //! seconds: a volume may be empty until it is filled, and a copy may delete the file first.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gyre_core::queue::Time;
 use gyre_sandbox::Digest;
 
+use crate::plugins::files::Files;
+
 /// The default grace period: enough to fill a volume or pull an image.
 pub(crate) const PLUGIN_DIR_GRACE: Duration = Duration::from_secs(5 * 60);
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Directory {
+pub(crate) struct Directory {
     grace: Duration,
     /// The plugins of the directory that the current configuration mounts.
     mounted: BTreeMap<PathBuf, Digest>,
@@ -31,37 +34,54 @@ pub(super) struct Directory {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct DirectoryScan {
+pub(crate) struct DirectoryScan {
     /// Missing, and still mounted, with their digests.
-    pub(super) kept: BTreeMap<PathBuf, Digest>,
+    pub(crate) kept: BTreeMap<PathBuf, Digest>,
     /// Present at the previous scan, and missing now.
-    pub(super) vanished: Vec<PathBuf>,
+    pub(crate) vanished: Vec<PathBuf>,
     /// Missing for longer than the grace period.
-    pub(super) given_up: Vec<PathBuf>,
+    pub(crate) given_up: Vec<PathBuf>,
 }
 
 impl Directory {
     #[must_use]
-    pub(super) fn with_grace(self, grace: Duration) -> Self {
+    pub(crate) fn with_grace(self, grace: Duration) -> Self {
         Self { grace, ..self }
     }
 
-    pub(super) fn has_mounted(&self, plugin: &Path) -> bool {
+    /// Lists the plugins in a directory, and scans it.
+    pub(crate) fn list(&mut self, directory: &Path, files: &mut Files, now: Time) -> io::Result<(Vec<PathBuf>, DirectoryScan)> {
+        let mut plugins = files.list(directory)?;
+        self.forget_all_but(&plugins.iter().cloned().collect());
+        plugins.retain(|plugin| {
+            // A dangling link that was never mounted fails when it is read.
+            if !self.has_mounted(plugin) {
+                return true;
+            }
+            // A vanished link. Its target may return without a change of the directory.
+            files.track(plugin);
+            plugin.exists()
+        });
+        let scan = self.scan(directory, &plugins.iter().cloned().collect(), now);
+        Ok((plugins, scan))
+    }
+
+    fn has_mounted(&self, plugin: &Path) -> bool {
         self.remembered.contains(plugin)
     }
 
     /// Forgets plugins that are neither mounted nor listed any more. Dangling links are listed.
-    pub(super) fn forget_all_but(&mut self, listed: &BTreeSet<PathBuf>) {
+    fn forget_all_but(&mut self, listed: &BTreeSet<PathBuf>) {
         let Self { mounted, remembered, .. } = self;
         remembered.retain(|path| mounted.contains_key(path) || listed.contains(path));
     }
 
-    pub(super) fn grace(&self) -> Duration {
+    pub(crate) fn grace(&self) -> Duration {
         self.grace
     }
 
     /// Scans a directory with these plugins. Gives up plugins of another directory at once.
-    pub(super) fn scan(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> DirectoryScan {
+    fn scan(&mut self, directory: &Path, there: &BTreeSet<PathBuf>, now: Time) -> DirectoryScan {
         let mut scan = DirectoryScan::default();
         self.missing.retain(|path, _| !there.contains(path));
         let is_of_it = |path: &Path| path.parent() == Some(directory);
@@ -80,13 +100,13 @@ impl Directory {
         scan
     }
 
-    pub(super) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
+    pub(crate) fn mount(&mut self, mounted: BTreeMap<PathBuf, Digest>) {
         self.missing.retain(|path, _| mounted.contains_key(path));
         self.remembered.extend(mounted.keys().cloned());
         self.mounted = mounted;
     }
 
-    pub(super) fn next_end(&self, after: Time) -> Option<Time> {
+    pub(crate) fn next_end(&self, after: Time) -> Option<Time> {
         self.missing.values().map(|since| *since + self.grace).filter(|end| *end > after).min()
     }
 }

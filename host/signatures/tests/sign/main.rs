@@ -1,0 +1,4 @@
+//! Keys, and signatures by them.
+
+#[cfg(test)]
+mod keys;
