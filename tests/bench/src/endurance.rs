@@ -3,10 +3,11 @@
 //!
 //! A language whose tools are missing is left out, and named.
 
+use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{anyhow, bail, ensure};
 use gyre_core::response::Response;
 use gyre_sandbox::{Limits, Options, Plugin, Reuse, Sandbox};
 
@@ -16,8 +17,8 @@ use crate::line::Line;
 use crate::process;
 
 const CALLS: usize = 100_000;
-/// Calls after which pools and caches have their size.
-const FIRST_CALLS: usize = CALLS / 10;
+/// The memory is measured after each of them. After the first, pools and caches have their size.
+const ROUNDS: usize = 10;
 /// The growth of the memory that is allowed: what an allocator may keep of freed memory.
 const GROWTH: f64 = 1.05;
 
@@ -45,31 +46,55 @@ fn endure(what: &str, plugin: &Plugin, limits: &Limits) -> anyhow::Result<Vec<Li
     let parent = parent_of(plugin).to_string();
     let expected = answer(plugin, &parent, limits)?;
     let began = Instant::now();
-    call(FIRST_CALLS, plugin, &parent, limits, &expected)?;
-    let first = process::resident_bytes(std::process::id())? as f64;
-    call(CALLS - FIRST_CALLS, plugin, &parent, limits, &expected)?;
-    let last = process::resident_bytes(std::process::id())? as f64;
+    let resident = call(plugin, &parent, limits, &expected)?;
     let took = began.elapsed().as_secs_f64();
-    Ok(vec![
-        Line::new(format!("{what}: {CALLS} calls"), took, "s", None),
-        Line::new(format!("{what}: resident set after {FIRST_CALLS} calls"), first / 1e6, "MB", None),
-        Line::new(format!("{what}: resident set at the end / then"), last / first, "x", Some(GROWTH)),
-    ])
+    let (Some(first), Some(last)) = (resident.first(), resident.last()) else {
+        bail!("the memory was not measured");
+    };
+    let mut lines = vec![Line::new(format!("{what}: {CALLS} calls"), took, "s", None)];
+    let measured = resident.iter().zip(1..);
+    lines.extend(measured.map(|(resident, round)| {
+        Line::new(format!("{what}: resident set after {} calls", round * CALLS / ROUNDS), resident / 1e6, "MB", None)
+    }));
+    lines.push(Line::new(format!("{what}: resident set at the end / after the first"), last / first, "x", Some(GROWTH)));
+    Ok(lines)
 }
 
-/// Makes calls on each processor.
-fn call(calls: usize, plugin: &Plugin, parent: &str, limits: &Limits, expected: &Response) -> anyhow::Result<()> {
+/// Makes calls on each processor, and returns the resident set in bytes after each round. As in a
+/// host, the threads last.
+fn call(plugin: &Plugin, parent: &str, limits: &Limits, expected: &Response) -> anyhow::Result<Vec<f64>> {
     let threads = thread::available_parallelism()?.get();
+    let round = || -> anyhow::Result<()> {
+        for _ in 0..CALLS / ROUNDS / threads {
+            let answer = answer(plugin, parent, limits)?;
+            ensure!(answer == *expected, "an answer differs from the first: {answer:?}");
+        }
+        Ok(())
+    };
+    let (round_ends, measured) = (Barrier::new(threads + 1), Barrier::new(threads + 1));
+    let make_calls = || {
+        let mut result = Ok(());
+        for _ in 0..ROUNDS {
+            result = result.and_then(|()| round());
+            round_ends.wait();
+            measured.wait();
+        }
+        result
+    };
     thread::scope(|scope| {
-        let make_calls = || {
-            for _ in 0..calls / threads {
-                let answer = answer(plugin, parent, limits)?;
-                ensure!(answer == *expected, "an answer differs from the first: {answer:?}");
-            }
-            Ok(())
-        };
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(make_calls)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread of calls panicked"))?)
+        let resident: anyhow::Result<Vec<f64>> = (0..ROUNDS)
+            .map(|_| {
+                round_ends.wait();
+                let resident = process::resident_bytes(std::process::id());
+                measured.wait();
+                Ok(resident? as f64)
+            })
+            .collect::<Vec<_>>()
+            .into_iter()
+            .collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| anyhow!("a thread of calls panicked"))?)?;
+        resident
     })
 }
 
