@@ -500,7 +500,7 @@ fn compile(arguments: &CompileArguments) -> anyhow::Result<()> {
         }
         let plugins = open_component(&sandbox, &component)?;
         let is_compiled = plugins.iter().any(|plugin| plugin.compile().source == CodeSource::Compiled);
-        if is_compiled && !sandbox.is_compiled(&component.bytes) {
+        if is_compiled && !sandbox.is_compiled(&component.digest) {
             // A host that compiles in another process relies on this exit code: `NOT_KEPT`.
             bail!(WrongArguments(format!(
                 "cannot keep the code of {plugin} in {}: name a directory with --code-cache that only you, or root, may write to",

@@ -67,7 +67,7 @@ use crate::plugins::files::Files;
 pub(crate) use crate::plugins::source::directory::PLUGIN_DIR_GRACE;
 use crate::plugins::source::directory::{Directory, DirectoryScan};
 use crate::plugins::source::oci::tags::{TAG_INTERVAL, Tags};
-use crate::plugins::source::oci::{Pulls, References, Store, say};
+use crate::plugins::source::oci::{Pulls, References, Store, Version, say};
 
 /// The time without changes after which a file counts as complete.
 const SETTLED_AFTER: Duration = Duration::from_millis(200);
@@ -334,7 +334,7 @@ impl Source {
     /// # Guarantees
     /// The programs come from a configuration without problems. A program whose plugin and
     /// configuration have not changed stays the same. A version of a tag that causes problems is
-    /// not used by a later start either.
+    /// not used by a later start either. A late answer of a registry replaces no newer version.
     pub async fn reload_on_changes(
         mut self,
         every: Duration,
@@ -353,6 +353,8 @@ impl Source {
                 () = sleep_until(end) => {}
                 news = tags.news() => match news {
                     Ok(version) if refused.contains(&version.name()) => continue,
+                    // The next question decides between the two.
+                    Ok(version) if self.shared.store.is_outdated(&version) => continue,
                     Ok(version) => found = Some(version),
                     Err(why) => {
                         report(Reload::NotPulled(&why));
@@ -398,7 +400,9 @@ impl Source {
                 }
                 Err(problems) => {
                     is_refused = true;
-                    refused.extend(found.map(|version| version.name()));
+                    // If its file is gone, and could not be pulled again, the version is not to
+                    // blame, and is tried again.
+                    refused.extend(found.filter(Version::is_in_cache).map(|version| version.name()));
                     report(Reload::Refused(&problems));
                     self.tidy(None, self.references.and(&references)).await;
                 }

@@ -6,6 +6,7 @@ mod compiling;
 pub(crate) mod files;
 pub(crate) mod source;
 
+use std::io;
 #[cfg(feature = "tools")]
 use std::path::Path;
 
@@ -30,6 +31,8 @@ pub(crate) enum Error {
     Load(#[from] gyre_sandbox::load::Error),
     #[error(transparent)]
     Compile(#[from] apart::Error),
+    #[error("its file cannot be read again")]
+    Read(#[source] io::Error),
 }
 
 impl Error {
@@ -37,6 +40,7 @@ impl Error {
         match self {
             Self::Load(error) => error.remedy(),
             Self::Compile(error) => error.remedy(),
+            Self::Read(_) => "delete the file, so that it is pulled again",
         }
     }
 }
@@ -49,16 +53,16 @@ pub(crate) fn load_component(
     compiler: Option<&Compiler>,
 ) -> Result<Reconcilers, Error> {
     let _shown = compiling::announce(sandbox, component);
-    let bytes = &component.bytes;
-    if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(bytes)) {
+    let digest = &component.digest;
+    if let Some(compiler) = compiler.filter(|_| !sandbox.is_compiled(digest)) {
         match compiler.compile(component) {
-            Ok(Compiled::InCache) if !sandbox.is_compiled(bytes) => Err(apart::Error::Changed)?,
+            Ok(Compiled::InCache) if !sandbox.is_compiled(digest) => Err(apart::Error::Changed)?,
             // Its code is in the cache, so loading it says what is wrong, and compiles nothing.
-            Err(apart::Error::Failed { .. }) if sandbox.is_compiled(bytes) => {}
+            Err(apart::Error::Failed { .. }) if sandbox.is_compiled(digest) => {}
             compiled => drop(compiled?),
         }
     }
-    Ok(load(sandbox, bytes)?)
+    load(sandbox, component)
 }
 
 pub(crate) const GIVE_A_COMPONENT: &str = "name a file that contains a WebAssembly component";
@@ -71,7 +75,7 @@ pub(crate) fn open(sandbox: &Sandbox, store: &Store, plugin: &PluginSource) -> a
 /// Compiles and loads a plugin that was read, for commands.
 pub(crate) fn open_component(sandbox: &Sandbox, component: &Component) -> anyhow::Result<Reconcilers> {
     let _shown = compiling::announce(sandbox, component);
-    load(sandbox, &component.bytes).map_err(|error| {
+    load(sandbox, component).map_err(|error| {
         let remedy = error.remedy();
         anyhow!("cannot load the plugin {component}: {}; {remedy}", error_chain(&error))
     })
@@ -94,8 +98,8 @@ pub(crate) fn read_file(path: &Path) -> anyhow::Result<Component> {
 }
 
 /// Loads a plugin, and compiles it if its code is not in the cache.
-pub(crate) fn load(sandbox: &Sandbox, bytes: &[u8]) -> Result<Reconcilers, gyre_sandbox::load::Error> {
-    let plugins = sandbox.load_all(bytes)?;
+fn load(sandbox: &Sandbox, component: &Component) -> Result<Reconcilers, Error> {
+    let plugins = sandbox.load_lazily(&component.digest, || component.bytes().map_err(Error::Read))?;
     for plugin in plugins.iter() {
         let manifest = plugin.manifest();
         info!(

@@ -1,13 +1,14 @@
 //! `gyre status` shows what a host does, as a table and as data.
 
-use std::io::{BufRead as _, BufReader};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+use std::time::Duration;
 
 use gyre_artifacts::ECHO;
 use gyre_artifacts::probes::FICKLE;
+use gyre_controlplane::Guarded;
 use serde_json::{Value, json};
 
-use crate::harness::{Cluster, GYRE, guest};
+use crate::harness::{Cluster, GYRE, PATIENCE, guest};
 
 fn status(arguments: &[&str]) -> (Option<i32>, String) {
     let Output { status, stdout, stderr } = Command::new(GYRE).arg("status").args(arguments).output().expect("gyre runs");
@@ -16,6 +17,12 @@ fn status(arguments: &[&str]) -> (Option<i32>, String) {
 
 fn words(line: &str) -> Vec<&str> {
     line.split_whitespace().collect()
+}
+
+/// The cell of a row under a heading; empty if the row is shorter.
+fn cell<'a>(header: &str, row: &'a str, heading: &str) -> &'a str {
+    let column = words(header).iter().position(|word| *word == heading).expect("a column");
+    words(row).get(column).copied().unwrap_or_default()
 }
 
 #[test]
@@ -65,17 +72,26 @@ fn the_status_of_a_host_has_a_row_for_each_mount_and_what_needs_attention() {
     }
 
     let mut watch = Command::new(GYRE);
-    watch.args(["status", "--watch", "--from", &host.url()]).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut process = watch.spawn().expect("gyre starts");
-    let mut changes = BufReader::new(process.stdout.take().expect("piped")).lines().map(|line| line.expect("text"));
-    let first: Vec<String> = changes.by_ref().take(lines.len()).collect();
-    assert_eq!(first, lines);
+    watch.args(["status", "--watch", "--from", &host.url()]);
+    // Beside the logs of hosts, which are shown if something is waited for in vain.
+    let log = cluster.plane.folder().join("host-host-status-watch.log");
+    let mut process = Guarded::spawn("gyre status", &watch, &log, Duration::from_secs(5)).expect("gyre starts");
+    let printed = |skipped: usize| -> Vec<String> {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
+        whole.skip(skipped).map(str::to_owned).collect()
+    };
+    cluster.eventually("the first state", || (printed(0).len() >= lines.len()).then_some(()));
+    assert_eq!(printed(0)[..lines.len()], lines);
     cluster.apply(&guest("Fickle", "host-status", "bad", json!({ "fail": "" })).to_string());
-    let change = changes.find(|line| line.starts_with("fickle ") && words(line)[6..8] == ["0", "0"]).expect("a change");
-    assert_eq!(words(&change)[5], "2");
+    let change = cluster.eventually("a row of fickle without failures", || {
+        let is_idle = |row: &str| ["QUEUED", "FAILING"].iter().all(|heading| cell(lines[0], row, heading) == "0");
+        printed(lines.len()).into_iter().find(|row| row.starts_with("fickle ") && is_idle(row))
+    });
+    assert_eq!(cell(lines[0], &change, "PARENTS"), "2");
     // The connection to a host that stops is lost, which ends the command.
     drop(host);
-    assert_eq!(process.wait().expect("a process").code(), Some(1));
+    assert_eq!(process.wait(PATIENCE).expect("a process").expect("an end").code(), Some(1));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod commands;
 mod failing;
 mod following;
 mod signed;
+mod streamed;
 
 use std::path::Path;
 use std::process::Command;

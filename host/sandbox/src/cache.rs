@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawMode};
 use rustix::io::Errno;
-use sha2::{Digest as _, Sha256};
 use wasmtime::Engine;
 use wasmtime::component::Component;
 
@@ -83,13 +82,13 @@ impl Cache {
     fn try_load(&self, engine: &Engine, digest: &Digest) -> Result<Option<Component>, Error> {
         let Some(directory) = self.open_directory()? else { return Ok(None) };
         let name = name(engine, digest);
-        let Some(mut code) = open(&directory, &format!("{name}.cwasm"), "the code")? else { return Ok(None) };
+        let Some(code) = open(&directory, &format!("{name}.cwasm"), "the code")? else { return Ok(None) };
         let Some(sum) = open(&directory, &format!("{name}.sha256"), "the checksum")? else { return Ok(None) };
         let mut expected = String::new();
         let read = sum.take(64).read_to_string(&mut expected);
         read.map_err(|source| Error::Io { what: "the checksum cannot be read", source })?;
-        let found = sha256(&mut code).map_err(|source| Error::Io { what: "the code cannot be read", source })?;
-        if expected != found {
+        let found = Digest::of_reader(&code).map_err(|source| Error::Io { what: "the code cannot be read", source })?;
+        if expected != found.to_string() {
             return Err(Error::Altered);
         }
         deserialize(engine, &code).map(Some)
@@ -101,7 +100,7 @@ impl Cache {
         let name = name(component.engine(), digest);
         // The checksum last: code without a checksum is not used.
         write(&directory, &format!("{name}.cwasm"), &code)?;
-        write(&directory, &format!("{name}.sha256"), hex(&Sha256::digest(&code)).as_bytes())
+        write(&directory, &format!("{name}.sha256"), Digest::of(&code).to_string().as_bytes())
     }
 
     fn open_directory(&self) -> Result<Option<OwnedFd>, Error> {
@@ -182,23 +181,6 @@ fn write(directory: &OwnedFd, name: &str, bytes: &[u8]) -> Result<(), Error> {
         let _ = rustix::fs::unlinkat(directory, &temporary, AtFlags::empty());
     }
     renamed
-}
-
-/// Reads in pieces: compiled interpreters take tens of megabytes.
-fn sha256(file: &mut File) -> std::io::Result<String> {
-    let mut hash = Sha256::new();
-    let mut piece = vec![0; 64 << 10];
-    loop {
-        let read = file.read(&mut piece)?;
-        if read == 0 {
-            return Ok(hex(&hash.finalize()));
-        }
-        hash.update(piece.get(..read).unwrap_or_default());
-    }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[expect(unsafe_code, reason = "wasmtime cannot check machine code; the checks of this module stand in for it")]

@@ -67,14 +67,36 @@ impl Sandbox {
     /// # Errors
     /// The defect of the bytes.
     pub fn load_all(&self, bytes: &[u8]) -> Result<Reconcilers, load::Error> {
-        load::check_header(bytes)?;
-        let digest = Digest::of(bytes);
+        self.load_lazily(&Digest::of(bytes), || Ok::<_, load::Error>(bytes))
+    }
+
+    /// Loads the component with this digest, as [`Sandbox::load_all`] does. The bytes are asked for
+    /// only if its code is not on disk, because some components have tens of megabytes.
+    ///
+    /// # Assumptions
+    /// The bytes have the digest.
+    ///
+    /// # Errors
+    /// That of the bytes, or their defect.
+    pub fn load_lazily<B, E>(&self, digest: &Digest, bytes: impl FnOnce() -> Result<B, E>) -> Result<Reconcilers, E>
+    where
+        B: AsRef<[u8]>,
+        E: From<load::Error>,
+    {
         let started = Instant::now();
-        let (component, source) = self.component(bytes, &digest)?;
+        let (component, source) = match self.find_compiled(digest) {
+            Some(component) => (component, CodeSource::Cache),
+            None => (self.compile(bytes()?.as_ref(), digest)?, CodeSource::Compiled),
+        };
         let compile = CompileReport { source, duration: started.elapsed() };
-        let prepared = load::link(&self.linker, &component)?;
+        Ok(self.reconcilers(&component, digest, compile)?)
+    }
+
+    /// Links a compiled component, and calls `describe`.
+    fn reconcilers(&self, component: &Component, digest: &Digest, compile: CompileReport) -> Result<Reconcilers, load::Error> {
+        let prepared = load::link(&self.linker, component)?;
         let imports = component.component_type().imports(&self.shared.engine).map(|(name, _)| name.to_owned()).collect();
-        let linked = Linked { id: next_id(), digest, prepared, shared: Arc::clone(&self.shared) };
+        let linked = Linked { id: next_id(), digest: *digest, prepared, shared: Arc::clone(&self.shared) };
         // No mount limits the plugin yet.
         let limits = Limits { memory_bytes: self.shared.max_memory_bytes, ..Limits::default() };
         let context = Context { seed: "", now: SystemTime::UNIX_EPOCH, access: Access::Closed };
@@ -86,24 +108,23 @@ impl Sandbox {
         Reconcilers::new(described, imports, compile)
     }
 
-    /// Returns whether [`Sandbox::load`] would find this component on disk.
-    pub fn is_compiled(&self, bytes: &[u8]) -> bool {
-        self.find_compiled(&Digest::of(bytes)).is_some()
+    /// Returns whether the code of the component with this digest is on disk.
+    pub fn is_compiled(&self, digest: &Digest) -> bool {
+        self.find_compiled(digest).is_some()
     }
 
     fn find_compiled(&self, digest: &Digest) -> Option<Component> {
         self.cache.iter().chain(&self.compiled).find_map(|cache| cache.load(&self.shared.engine, digest))
     }
 
-    fn component(&self, bytes: &[u8], digest: &Digest) -> Result<(Component, CodeSource), load::Error> {
-        if let Some(component) = self.find_compiled(digest) {
-            return Ok((component, CodeSource::Cache));
-        }
+    /// Compiles a component, and stores its code.
+    fn compile(&self, bytes: &[u8], digest: &Digest) -> Result<Component, load::Error> {
+        load::check_header(bytes)?;
         let component = compile(&self.shared.engine, bytes).map_err(|error| load::compile_error(&error))?;
         if let Some(cache) = &self.cache {
             cache.store(&component, digest);
         }
-        Ok((component, CodeSource::Compiled))
+        Ok(component)
     }
 }
 

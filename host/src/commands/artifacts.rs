@@ -17,7 +17,7 @@ use gyre_signatures::{Signer, Verified};
 use crate::commands::output::print;
 use crate::config::arguments::registry::{AccessArguments, RegistryArguments};
 use crate::config::arguments::signatures::SignatureArguments;
-use crate::plugins::files::replace;
+use crate::plugins::files::copy;
 use crate::plugins::source::oci::{Demands, Error, Pulls, block_on, component, parse, verified};
 
 pub(crate) const PULL_EXAMPLES: &str = "\
@@ -61,7 +61,7 @@ pub(crate) fn pull(arguments: &PullArguments) -> anyhow::Result<()> {
     if let Some(to) = to {
         let cannot = || format!("cannot write {}; name another file with --to", to.display());
         let component = component(reference, &pulled).map_err(explained)?;
-        replace(to, &component.bytes).with_context(cannot)?;
+        copy(&component.path, to).with_context(cannot)?;
     }
     print_digest(&pulled.manifest)
 }

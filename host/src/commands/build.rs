@@ -95,8 +95,8 @@ pub(crate) fn run(arguments: &BuildArguments) -> anyhow::Result<()> {
     let manifests = || plugins.iter().map(Plugin::manifest);
     let first = manifests().next().map_or("plugin", |manifest| manifest.name.as_str());
     let to = arguments.to.clone().unwrap_or_else(|| PathBuf::from(format!("{first}.wasm")));
-    replace(&to, &component.bytes).with_context(|| format!("cannot write {}; name another file with --to", to.display()))?;
-    let size = size(component.bytes.len());
+    replace(&to, &component.bytes()?).with_context(|| format!("cannot write {}; name another file with --to", to.display()))?;
+    let size = size(component.size);
     let names = list(manifests().map(|manifest| format!("{} {}", manifest.name, manifest.version)));
     print(format_args!("{}: the plugin {names}, {size}\n", to.display()))
 }
@@ -199,7 +199,7 @@ fn quoted(word: &str) -> String {
     if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
 }
 
-fn size(bytes: usize) -> String {
+fn size(bytes: u64) -> String {
     let kilobytes = bytes as f64 / 1e3;
     if kilobytes < 1e3 { format!("{kilobytes:.1} KB") } else { format!("{:.1} MB", kilobytes / 1e3) }
 }

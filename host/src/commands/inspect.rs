@@ -82,7 +82,7 @@ fn as_json(plugins: &[Plugin], component: &Component) -> Value {
     json!({
         "digest": plugin.digest().to_string(),
         "artifact": component.artifact.as_ref().map(|artifact| &*artifact.digest),
-        "bytes": component.bytes.len(),
+        "bytes": component.size,
         "contract": plugin.contract(),
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
         "imports": imports,
@@ -104,7 +104,7 @@ fn as_text(plugin: &Plugin, component: &Component) -> String {
     if let Some(artifact) = &component.artifact {
         line("artifact", &artifact.digest);
     }
-    line("size", &format!("{} bytes", component.bytes.len()));
+    line("size", &format!("{} bytes", component.size));
     line("contract", &format!("gyre:plugin@{}", plugin.contract()));
     line("code", &format!("{}, in {}", source(plugin), Took(plugin.compile().duration)));
     let together = match manifest.members.as_ref().map(|members| &members.grouping) {

@@ -234,7 +234,7 @@ fn file<'a>(
         }
         (None, Some(name)) => File::ConfigMap { name },
         (None, None) if plugin.reference().is_some() => File::Oci { reference: plugin.to_string() },
-        (None, None) => File::Binary(STANDARD.encode(read(store, plugin)?.bytes)),
+        (None, None) => File::Binary(STANDARD.encode(read(store, plugin)?.bytes()?)),
     })
 }
 

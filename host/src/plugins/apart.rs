@@ -234,7 +234,7 @@ mod tests {
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
         let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None);
+        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into());
         let compiler = Compiler { program, cache: directory.path().join("cache") };
         let loaded = load_component(&sandbox, &component, Some(&compiler));
         loaded.map(drop).map_err(|error| format!("{error}; {}", error.remedy()))
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_process_that_compiles_is_told_which_bytes_it_may_compile() {
-        let digest = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None).digest;
+        let digest = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into()).digest;
         let told = load_with("echo \"gyre: $*; read it\" >&2; exit 1").unwrap_err();
         assert!(told.ends_with(&format!(" --expect sha256:{digest} -- echo.wasm; read it")), "{told}");
     }
@@ -263,7 +263,7 @@ mod tests {
     fn the_host_compiles_itself_only_if_no_process_can_or_none_can_keep_the_code() {
         load_with(&format!("exit {NOT_KEPT}")).unwrap();
         let sandbox = Sandbox::new(Options { concurrent_calls: 1, ..Options::default() }).unwrap();
-        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into(), None);
+        let component = Component::new(fs::read(ECHO).unwrap(), "echo.wasm".into());
         let absent = Compiler { program: "/absent/gyre".into(), cache: "/absent".into() };
         for compiler in [None, Some(&absent)] {
             assert!(load_component(&sandbox, &component, compiler).is_ok());

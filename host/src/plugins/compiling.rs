@@ -8,16 +8,15 @@ use crate::plugins::source::Component;
 
 /// The smallest announced plugin, in bytes. Plugins in Rust or Go are smaller, and compile in about
 /// a second; those with an interpreter (JavaScript, Python) have at least 12 MB.
-const LARGE: usize = 4 << 20;
+const LARGE: u64 = 4 << 20;
 
 /// Announces the compilation of a large plugin that is not in the cache: in the log, or else on
 /// standard error. On a terminal, the line stays until the returned value is dropped.
 pub(super) fn announce(sandbox: &Sandbox, component: &Component) -> Option<Progress> {
-    let bytes = &component.bytes;
-    if bytes.len() < LARGE || sandbox.is_compiled(bytes) {
+    if component.size < LARGE || sandbox.is_compiled(&component.digest) {
         return None;
     }
-    let megabytes = bytes.len() as f64 / 1e6;
+    let megabytes = component.size as f64 / 1e6;
     if tracing::dispatcher::has_been_set() {
         info!(plugin = %component, "compiling a plugin of {megabytes:.1} MB: this may take minutes");
         return None;

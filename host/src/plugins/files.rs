@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io::{self, Read as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -53,27 +53,52 @@ impl Files {
 
 /// Reads a whole file of at most `limit` bytes.
 pub(crate) fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-    let file = fs::File::open(path)?;
+    let (file, length) = open(path, limit)?;
+    // A vector that grows may take twice the memory.
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(too_large(limit));
+    }
+    Ok(bytes)
+}
+
+/// Opens a file of at most `limit` bytes, and returns its length.
+pub(crate) fn open(path: &Path, limit: u64) -> io::Result<(File, u64)> {
+    let file = File::open(path)?;
     let metadata = file.metadata()?;
     // A device or a pipe has no end.
     if !metadata.is_file() {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a file"));
     }
-    // A vector that grows may take twice the memory.
-    let mut bytes = Vec::with_capacity(usize::try_from(metadata.len().min(limit)).unwrap_or_default());
-    file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", limit >> 20)));
+    if metadata.len() > limit {
+        return Err(too_large(limit));
     }
-    Ok(bytes)
+    Ok((file, metadata.len()))
+}
+
+fn too_large(limit: u64) -> io::Error {
+    io::Error::new(io::ErrorKind::FileTooLarge, format!("it is larger than {} MiB", limit >> 20))
 }
 
 /// Writes a file at once, so that no reader gets a part of it.
+#[cfg(any(test, feature = "tools"))]
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace_with(path, |new| fs::write(new, bytes))
+}
+
+/// Copies a file at once. Its content is never in memory as a whole.
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    // `fs::copy` would copy the permissions, too, and a cache may have its own.
+    replace_with(to, |new| io::copy(&mut File::open(from)?, &mut File::create(new)?).map(drop))
+}
+
+/// Replaces a file by the one that `write` writes under another name.
+fn replace_with(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let mut name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?.to_owned();
     name.push(format!(".{}", std::process::id()));
     let new = path.with_file_name(name);
-    let result = fs::write(&new, bytes).and_then(|()| fs::rename(&new, path));
+    let result = write(&new).and_then(|()| fs::rename(&new, path));
     if result.is_err() {
         let _ = fs::remove_file(&new);
     }
@@ -179,6 +204,12 @@ mod tests {
         replace(&path, b"1").unwrap();
         replace(&path, b"2").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"2");
+        let other = folder.path().join("other.wasm");
+        fs::write(&other, "4").unwrap();
+        copy(&other, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"4");
+        fs::remove_file(&other).unwrap();
+        assert!(copy(&other, &path).is_err());
         assert!(replace(folder.path(), b"3").is_err() && replace(&folder.path().join("absent/it.wasm"), b"3").is_err());
         let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(left, ["it.wasm"]);

@@ -12,8 +12,10 @@ pub(crate) mod directory;
 mod file;
 pub(crate) mod oci;
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fmt;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -25,7 +27,8 @@ use gyre_sandbox::Digest;
 
 use self::file::File;
 use self::oci::{Demands, Oci, Pulls};
-use crate::plugins::files::Files;
+use crate::plugins::LARGEST_PLUGIN;
+use crate::plugins::files::{self, Files};
 
 /// The sources other than a file: the word before `://` with which their texts begin.
 const SCHEMES: [(&str, Parse); 1] = [(oci::SCHEME, Oci::parse)];
@@ -61,20 +64,58 @@ pub(crate) struct Reader<'a> {
     pub(crate) demands: &'a Demands,
 }
 
-/// A component that was read.
+/// A component that was read, or whose file was hashed.
 #[derive(Debug)]
 pub(crate) struct Component {
-    pub(crate) bytes: Vec<u8>,
+    content: Content,
     pub(crate) digest: Digest,
+    /// The number of bytes.
+    pub(crate) size: u64,
     /// A file with these bytes, which another process can compile.
     pub(crate) path: PathBuf,
     /// Where a registry has it.
     pub(crate) artifact: Option<Artifact>,
 }
 
+/// The place of a component's bytes.
+#[derive(Debug)]
+enum Content {
+    InMemory(Vec<u8>),
+    /// They are read only if this process compiles them.
+    InFile,
+}
+
 impl Component {
-    pub(crate) fn new(bytes: Vec<u8>, path: PathBuf, artifact: Option<Artifact>) -> Self {
-        Self { digest: Digest::of(&bytes), bytes, path, artifact }
+    pub(crate) fn new(bytes: Vec<u8>, path: PathBuf) -> Self {
+        let (digest, size) = (Digest::of(&bytes), bytes.len() as u64);
+        Self { content: Content::InMemory(bytes), digest, size, path, artifact: None }
+    }
+
+    /// The component in a file that only gyre changes.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is larger than a plugin may be.
+    pub(crate) fn in_file(path: PathBuf, artifact: Artifact) -> io::Result<Self> {
+        let (file, size) = files::open(&path, LARGEST_PLUGIN)?;
+        let digest = Digest::of_reader(file.take(size))?;
+        Ok(Self { content: Content::InFile, digest, size, path, artifact: Some(artifact) })
+    }
+
+    /// The bytes, which have the digest.
+    ///
+    /// # Errors
+    /// If the file has to be read and cannot be, or has other bytes than before.
+    pub(crate) fn bytes(&self) -> io::Result<Cow<'_, [u8]>> {
+        match &self.content {
+            Content::InMemory(bytes) => Ok(Cow::Borrowed(bytes)),
+            Content::InFile => {
+                let bytes = files::read(&self.path, LARGEST_PLUGIN)?;
+                if Digest::of(&bytes) != self.digest {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, "it has other bytes than before"));
+                }
+                Ok(Cow::Owned(bytes))
+            }
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 //! cases/NAME/values.yaml ── helm template ──▶ objects ──▶ what is expected, laws, a real API server
 //! wrong/NAME/values.yaml ── helm template ──▶ error  ──▶ expected.txt
 //! charts/gyre/dashboards ──▶ names of metrics ──▶ what /metrics serves
-//! charts/gyre/alerts ──▶ the table of the guide, the rules that the chart renders, promtool
+//! charts/gyre/alerts ──▶ the table of the guide, the rules that the chart renders, alerttest
 //! Dockerfile ──▶ stages ──▶ the files that they copy exist, and the commands that they run work
 //! ```
 //!

@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Context as _;
 use gyre_chart_tests::helm::{self, Helm, NAMESPACE, Release};
 use gyre_chart_tests::{blessing, chart, dashboard, root};
-use gyre_controlplane::go_tools::PROMTOOL;
+use gyre_controlplane::go_tools::ALERTTEST;
 use serde_json::Value;
 
 /// The metrics of a host, which a test of the host compares with its real `/metrics`.
@@ -108,12 +108,36 @@ fn every_alert_is_shown_to_fire_and_to_be_silent() {
     assert_eq!(is_silent, names, "they are silent");
 }
 
-/// It does nothing until `cargo xtask tools promtool` has built promtool.
-#[test]
-fn promtool_finds_that_alerts_fire_when_they_should() -> anyhow::Result<()> {
-    let Some(promtool) = PROMTOOL.if_built()? else { return Ok(()) };
-    let output = Command::new(promtool).args(["test", "rules"]).arg(unit_tests()).output()?;
+/// Runs the unit tests in a file, and returns whether they passed, and the output.
+fn run_unit_tests(alerttest: &Path, file: &Path) -> anyhow::Result<(bool, String)> {
+    let output = Command::new(alerttest).arg(file).output()?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    Ok((output.status.success(), said))
+}
+
+#[test]
+fn alerts_fire_when_they_should() -> anyhow::Result<()> {
+    let Some(alerttest) = ALERTTEST.or_skip()? else { return Ok(()) };
+    let (has_passed, said) = run_unit_tests(&alerttest, &unit_tests())?;
+    assert!(has_passed, "{said}");
+    Ok(())
+}
+
+#[test]
+fn alerttest_finds_alerts_that_fire_when_they_should_not() -> anyhow::Result<()> {
+    let Some(alerttest) = ALERTTEST.or_skip()? else { return Ok(()) };
+    let tests = fs::read_to_string(unit_tests())?;
+    let rules = chart().join("alerts/gyre.yaml").display().to_string();
+    // In the first case, the alert has other labels. In the second one, it fires already.
+    for (text, other, expected) in [
+        ("{severity: critical, job: gyre-metrics}", "{severity: info, job: gyre-metrics}", "GyreAbsent at 8m:"),
+        ("{eval_time: 11m, alertname: GyreWatchDown}", "{eval_time: 12m, alertname: GyreWatchDown}", "GyreWatchDown at 12m:"),
+    ] {
+        assert!(tests.contains(text), "{text}");
+        let file = tempfile::NamedTempFile::new()?;
+        fs::write(file.path(), tests.replace("../../charts/gyre/alerts/gyre.yaml", &rules).replace(text, other))?;
+        let (has_passed, said) = run_unit_tests(&alerttest, file.path())?;
+        assert!(!has_passed && said.contains(expected), "{said}");
+    }
     Ok(())
 }

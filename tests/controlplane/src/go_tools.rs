@@ -9,22 +9,23 @@ use std::time::Instant;
 
 use crate::error::Error;
 use crate::go::{self, Cache};
-use crate::skip::{calling_test, skip};
+use crate::skip::skip;
 use crate::stderr::print_uncaptured;
+
+/// The package of a program whose source is in this repository.
+const OURS: &str = ".";
 
 /// A program that a test runs.
 #[derive(Clone, Copy, Debug)]
 pub struct GoTool {
     /// The name of the program.
     pub name: &'static str,
-    /// The Go package, as in the `tool` line of `go.mod`.
+    /// The Go package: [`OURS`], or as in the `tool` line of `go.mod`.
     package: &'static str,
-    /// The module in `go.mod` that has the version of the program.
+    /// The module in `go.mod` whose version the folder of the program has.
     module: &'static str,
-    /// The build tags, with commas.
-    tags: &'static str,
-    go_mod: &'static str,
-    go_sum: &'static str,
+    /// The files of the Go module. Compiled in, so that the key of the cache matches what is built.
+    files: &'static [(&'static str, &'static str)],
 }
 
 /// Checks workflows. Its build takes half a minute.
@@ -32,36 +33,30 @@ pub const ACTIONLINT: GoTool = GoTool {
     name: "actionlint",
     package: "github.com/rhysd/actionlint/cmd/actionlint",
     module: "github.com/rhysd/actionlint",
-    tags: "",
-    go_mod: include_str!("../go-tools/actionlint/go.mod"),
-    go_sum: include_str!("../go-tools/actionlint/go.sum"),
+    files: &[
+        ("go.mod", include_str!("../go-tools/actionlint/go.mod")),
+        ("go.sum", include_str!("../go-tools/actionlint/go.sum")),
+    ],
 };
 
-/// Checks and tests rules of Prometheus. Its build takes some minutes; without the tag, it would
-/// also have the clients of all clouds.
-pub const PROMTOOL: GoTool = GoTool {
-    name: "promtool",
-    package: "github.com/prometheus/prometheus/cmd/promtool",
+/// Tests alerts of Prometheus. Its build takes a minute, where promtool takes five.
+pub const ALERTTEST: GoTool = GoTool {
+    name: "alerttest",
+    package: OURS,
     module: "github.com/prometheus/prometheus",
-    tags: "remove_all_sd",
-    go_mod: include_str!("../go-tools/promtool/go.mod"),
-    go_sum: include_str!("../go-tools/promtool/go.sum"),
+    files: &[
+        ("go.mod", include_str!("../go-tools/alerttest/go.mod")),
+        ("go.sum", include_str!("../go-tools/alerttest/go.sum")),
+        ("main.go", include_str!("../go-tools/alerttest/main.go")),
+        ("alert.go", include_str!("../go-tools/alerttest/alert.go")),
+        ("memory.go", include_str!("../go-tools/alerttest/memory.go")),
+    ],
 };
 
 /// All of them.
-pub const ALL: [GoTool; 2] = [ACTIONLINT, PROMTOOL];
+pub const ALL: [GoTool; 2] = [ACTIONLINT, ALERTTEST];
 
 impl GoTool {
-    /// Returns the program, or `None` if it would have to be built.
-    ///
-    /// # Errors
-    ///
-    /// If there is no place for a cache.
-    pub fn find(&self) -> Result<Option<PathBuf>, Error> {
-        let cache = self.cache()?;
-        Ok(cache.is_full().then(|| cache.folder.join(self.name)))
-    }
-
     /// Returns the program, and builds it if needed. `progress` gets a line for each step.
     ///
     /// Guarantees: as [`crate::Tools::find_or_build`].
@@ -90,42 +85,28 @@ impl GoTool {
         }
     }
 
-    /// Returns the program if it is built. Otherwise prints that the calling test does nothing, and
-    /// returns `None`: that is no skipped test, which would fail where `CI=true`.
-    ///
-    /// It is for programs that take minutes to build. `cargo xtask tools` builds them, and so does
-    /// `cargo xtask test --all`.
-    ///
-    /// # Errors
-    ///
-    /// If there is no place for a cache.
-    #[track_caller]
-    pub fn if_built(&self) -> anyhow::Result<Option<PathBuf>> {
-        let found = self.find()?;
-        if found.is_none() {
-            let (test, name) = (calling_test(), self.name);
-            print_uncaptured(&format!("LEFT OUT: {test} ({name} is not built: `cargo xtask tools {name}` builds it)\n"));
-        }
-        Ok(found)
-    }
-
     fn cache(&self) -> Result<Cache, Error> {
         let version = self.version().ok_or(Error::Module { program: self.name })?;
-        let built = [self.go_mod, self.go_sum, self.tags, std::env::consts::OS, std::env::consts::ARCH].join("\0");
+        let module: String = self.files.iter().map(|(name, text)| format!("{name}\0{text}\0")).collect();
+        let built = format!("{module}{}\0{}", std::env::consts::OS, std::env::consts::ARCH);
         Cache::of_user(self.name, &format!("{version}-{}", go::short_digest(&built)))
     }
 
     fn version(&self) -> Option<String> {
-        crate::module::required_version(self.go_mod, self.module)
+        crate::module::required_version(self.go_mod()?, self.module)
+    }
+
+    fn go_mod(&self) -> Option<&'static str> {
+        self.files.iter().find(|(name, _)| *name == "go.mod").map(|(_, text)| *text)
     }
 
     fn build(&self, folder: &Path, progress: &mut dyn FnMut(&str)) -> Result<(), Error> {
-        go::write_module(folder, &[("go.mod", self.go_mod), ("go.sum", self.go_sum)])?;
+        go::write_module(folder, self.files)?;
         let go = go::version(folder, self.name)?;
         let version = self.version().unwrap_or_default();
         progress(&format!("building {} {version} with {go} in {}", self.name, folder.display()));
         let begin = Instant::now();
-        go::build(folder, self.name, self.package, &["-ldflags", "-s -w", "-tags", self.tags])?;
+        go::build(folder, self.name, self.package, &["-ldflags", "-s -w"])?;
         progress(&format!("built {} in {:.0} s", self.name, begin.elapsed().as_secs_f64()));
         Ok(())
     }
@@ -138,7 +119,8 @@ mod tests {
     #[test]
     fn every_tool_is_the_one_of_its_module_and_has_a_folder_of_its_own() {
         for tool in ALL {
-            assert!(tool.go_mod.contains(&format!("\ntool {}\n", tool.package)), "{}", tool.name);
+            let is_of_module = tool.go_mod().unwrap().contains(&format!("\ntool {}\n", tool.package));
+            assert!(is_of_module || tool.package == OURS, "{}", tool.name);
             let version = tool.version().unwrap();
             assert!(version.starts_with('v'), "{version}");
             let folder = tool.cache().unwrap().folder;
@@ -150,7 +132,8 @@ mod tests {
 
     #[test]
     fn a_module_without_the_version_is_an_error() {
-        let error = GoTool { go_mod: "module empty\n", ..ACTIONLINT }.find().unwrap_err();
+        let tool = GoTool { files: &[("go.mod", "module empty\n")], ..ACTIONLINT };
+        let error = tool.find_or_build(&mut |_| {}).unwrap_err();
         assert!(matches!(error, Error::Module { program: "actionlint" }), "{error}");
     }
 }

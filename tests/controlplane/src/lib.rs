@@ -27,7 +27,7 @@
 //! | [`allocated`] | the number of bytes that a process has allocated |
 //! | [`registry`] | one running registry, whose failures a test controls |
 //! | [`audit`] | reads the audit log: who requested what, and when |
-//! | [`go_tools`] | builds other programs for tests with Go: actionlint, promtool |
+//! | [`go_tools`] | builds other programs for tests with Go: actionlint, alerttest |
 //! | [`guard`] | child processes that end when this process ends |
 //! | [`mod@skip`] | skips a test that cannot run here |
 //!

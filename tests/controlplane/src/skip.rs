@@ -35,7 +35,7 @@ pub fn required() -> Requirement {
 
 /// Returns the name of the test on this thread, or the place of the caller.
 #[track_caller]
-pub(crate) fn calling_test() -> String {
+fn calling_test() -> String {
     let location = Location::caller();
     // The test runner names its threads after the tests, unless there is only one thread.
     match std::thread::current().name() {

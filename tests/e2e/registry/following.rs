@@ -1,5 +1,7 @@
 //! Hosts follow tags, stay with digests, and need no registry for what is in their caches.
 
+use std::io::ErrorKind;
+
 use gyre_artifacts::probes::PROTEAN;
 use gyre_controlplane::registry::{Options, digest};
 use serde_json::json;
@@ -137,6 +139,14 @@ fn a_registry_that_is_away_keeps_no_host_from_starting_or_running() {
     await_version(&cluster, namespace, "it", 3);
 }
 
+/// Deletes the cache of a running host, which may fill it again meanwhile: then a folder is not
+/// empty when it is to go.
+fn delete_cache(shelf: &Shelf) {
+    while let Err(error) = std::fs::remove_dir_all(shelf.cache()) {
+        assert_eq!(error.kind(), ErrorKind::DirectoryNotEmpty, "{error}");
+    }
+}
+
 #[test]
 fn a_cache_that_is_deleted_while_a_host_runs_is_filled_again() {
     let namespace = "cache-deleted";
@@ -147,7 +157,7 @@ fn a_cache_that_is_deleted_while_a_host_runs_is_filled_again() {
     let host = shelf.host(&cluster, &[&reference], namespace, &[]);
     reconcile(&cluster, namespace, "it", 1);
 
-    std::fs::remove_dir_all(shelf.cache()).unwrap();
+    delete_cache(&shelf);
     reconcile(&cluster, namespace, "without-cache", 1);
     shelf.push_version("1", 2);
     await_version(&cluster, namespace, "it", 2);

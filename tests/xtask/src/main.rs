@@ -63,10 +63,8 @@ enum Task {
     /// Run the tests; print the time of each suite, the slowest tests, and the number of skipped
     /// tests.
     Test(test::Arguments),
-    /// Build the other Go programs that tests use, actionlint and promtool, and print where they
-    /// are.
-    ///
-    /// Tests with promtool do nothing until it is built, because that takes minutes. Needs Go.
+    /// Build the other Go programs that tests use, actionlint and alerttest, and print where they
+    /// are. Needs Go.
     Tools(tools::Arguments),
     /// Run the echo plugins on an in-memory cluster until Ctrl-C.
     Dev(dev::Arguments),

@@ -18,7 +18,6 @@ use std::process::Stdio;
 use std::time::Instant;
 
 use anyhow::{Context as _, bail, ensure};
-use gyre_controlplane::go_tools::PROMTOOL;
 use gyre_controlplane::skip::SKIPS;
 use gyre_controlplane::{Requirement, required, tools};
 use parking_lot::Mutex;
@@ -99,10 +98,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<()> {
         failed.extend(check.run(&mut steps).err());
     }
     if has_tests {
-        steps.step("control plane tools", || {
-            prepare_control_plane(extent)?;
-            if arguments.all { prepare_promtool() } else { Ok(()) }
-        })?;
+        steps.step("control plane tools", || prepare_control_plane(extent))?;
         let suites = steps.step("build the tests", || suites::build(extent))?;
         failed.extend(run_suites(&mut steps, &suites, arguments).err());
     }
@@ -120,17 +116,6 @@ fn prepare_control_plane(extent: Extent) -> anyhow::Result<()> {
         _ if extent == Extent::Quick => Ok(()),
         Err(error) if may_be_skipped(&error) => {
             eprintln!("  {error:#}\n  Tests that need it will be skipped.");
-            Ok(())
-        }
-        result => result.map(drop),
-    }
-}
-
-/// Builds promtool. Without `--all`, tests use it only if it is built.
-fn prepare_promtool() -> anyhow::Result<()> {
-    match PROMTOOL.find_or_build(&mut |line| eprintln!("  {line}")).map_err(anyhow::Error::from) {
-        Err(error) if may_be_skipped(&error) => {
-            eprintln!("  {error:#}\n  Tests that need promtool will do nothing.");
             Ok(())
         }
         result => result.map(drop),

@@ -4,7 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
-use gyre_sandbox::{CodeSource, Options, Sandbox};
+use gyre_sandbox::{CodeSource, Digest, Options, Sandbox, load};
 use tempfile::TempDir;
 
 use crate::probe::MIRROR;
@@ -48,6 +48,19 @@ fn only_we_may_read_what_is_stored() {
     assert_eq!((mode(&file(&cache, "cwasm")), mode(&file(&cache, "sha256"))), (0o600, 0o600));
     assert_eq!(source(&cache), CodeSource::Cache);
     assert_eq!(fs::read_dir(cache.join("compiled")).unwrap().count(), 2);
+}
+
+#[test]
+fn the_bytes_of_a_component_are_not_needed_once_it_is_compiled() {
+    let directory = TempDir::new().unwrap();
+    let sandbox = Sandbox::new(Options { cache_dir: Some(directory.path().to_owned()), ..Options::default() }).unwrap();
+    let component = MIRROR.component();
+    let digest = Digest::of(&component);
+    let absent = || Err::<Vec<u8>, _>(load::Error::Empty);
+    assert!(!sandbox.is_compiled(&digest) && sandbox.load_lazily(&digest, absent).is_err());
+    sandbox.load(&component).unwrap();
+    let plugins = sandbox.load_lazily(&digest, absent).unwrap();
+    assert_eq!(plugins.select(None).unwrap().compile().source, CodeSource::Cache);
 }
 
 #[test]

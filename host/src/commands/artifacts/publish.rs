@@ -84,8 +84,9 @@ pub(crate) fn push(arguments: &PushArguments) -> anyhow::Result<()> {
         let name = if name.contains('.') { name.clone() } else { format!("{OPEN_CONTAINERS}{name}") };
         (name, value.clone())
     }));
+    let bytes = read.bytes()?;
     let component = Component {
-        bytes: &read.bytes,
+        bytes: &bytes,
         annotations: all,
         imports: first.imports().to_vec(),
         exports: vec![format!("gyre:plugin/reconciler@{}", first.contract())],

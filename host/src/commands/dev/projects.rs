@@ -100,9 +100,10 @@ impl Project {
     }
 
     fn take(&mut self, Built { component, sources }: Built) -> anyhow::Result<Taken> {
-        let bytes = read_file(&component)?.bytes;
+        let component = read_file(&component)?;
+        let bytes = component.bytes()?;
         self.sources = sources;
-        if fs::read(&self.mounted).is_ok_and(|mounted| mounted == bytes) {
+        if fs::read(&self.mounted).is_ok_and(|mounted| *mounted == *bytes) {
             return Ok(Taken::Same);
         }
         replace(&self.mounted, &bytes).with_context(|| format!("cannot write {}", self.mounted.display()))?;

@@ -52,7 +52,7 @@ impl Plugins {
             }
             (None, Some(text), None) => {
                 let bytes = STANDARD.decode(text).context("the component is not base64")?;
-                Loaded::Component(self.component(&Component::new(bytes, "of the kit".into(), None), reconciler)?)
+                Loaded::Component(self.component(&Component::new(bytes, "of the kit".into()), reconciler)?)
             }
             (None, None, Some(kit)) => Loaded::Kit(kit),
             _ => bail!("load takes one of path, base64 and kit"),

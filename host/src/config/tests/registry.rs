@@ -3,12 +3,11 @@
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
 
-use gyre_registry::{Cache, Digest, FoundSignature, Pulled, PulledFrom, Reference, SignatureKind};
+use gyre_registry::{Cache, Digest, FoundSignature, Pulled, PulledFrom, Reference, Settings, SignatureKind};
 use gyre_signatures::{SigningKey, generate_key, sign};
 use serde_json::json;
 
 use super::*;
-use crate::plugins::source::oci::Version;
 
 pub(super) const REFERENCE: &str = "oci://registry.example.com/team/echo:1.4";
 
@@ -217,7 +216,7 @@ fn a_version_that_is_tried_is_used_later_only_if_it_is_accepted() {
     let source = source.unwrap();
     let cache = Cache::open(&directory.join("cache"), 1 << 30).unwrap();
     let pulled = cache.read(&"oci://registry.example.com/team/echo:2".parse().unwrap()).unwrap().unwrap();
-    let tried = Version { reference: REFERENCE.parse().unwrap(), pulled };
+    let tried = Version { reference: REFERENCE.parse().unwrap(), pulled, before: None };
     let mut pulls = Pulls::from_cache(&source.shared.store, &source.references, Some(tried));
     let loaded = source.shared.load(&mut pulls, &source.programs(), &source.directory, Time::default());
     let problems = loaded.result.err().unwrap().to_string();
@@ -226,6 +225,34 @@ fn a_version_that_is_tried_is_used_later_only_if_it_is_accepted() {
     assert_eq!(pointed(directory, REFERENCE), old);
     pulls.accept();
     assert_eq!(pointed(directory, REFERENCE), new);
+}
+
+#[test]
+fn an_answer_is_outdated_if_the_cache_has_named_a_third_version_since_the_question() {
+    let directory = tempfile::tempdir().unwrap();
+    let folder = directory.path().join("cache");
+    let store = Store::new(Settings::default(), Some(folder.clone()), 1 << 30);
+    let put = |component: &[u8]| {
+        put(&folder, REFERENCE, component);
+        Cache::open(&folder, 1 << 30).unwrap().read(&REFERENCE.parse().unwrap()).unwrap().unwrap()
+    };
+    let (old, new) = (put(&echo()), put(&lax_echo()));
+    let is_outdated = |answer: &Pulled, before: Option<&Pulled>| {
+        let (pulled, before) = (answer.clone(), before.map(|before| before.manifest));
+        store.is_outdated(&Version { reference: REFERENCE.parse().unwrap(), pulled, before })
+    };
+    for (answer, before, expected) in [
+        (&old, None, true),
+        (&old, Some(&old), true),
+        // The tag was moved back.
+        (&old, Some(&new), false),
+        (&new, None, false),
+        (&new, Some(&old), false),
+    ] {
+        assert_eq!(is_outdated(answer, before), expected, "{answer:?} {before:?}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+    assert!(!is_outdated(&old, None), "nothing takes its place");
 }
 
 #[test]

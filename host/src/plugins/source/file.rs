@@ -18,7 +18,7 @@ impl fmt::Display for File {
 impl Source for File {
     fn read(&self, reader: &mut Reader<'_>) -> Result<Component, Error> {
         match reader.files.read(&self.0, LARGEST_PLUGIN) {
-            Ok(bytes) => Ok(Component::new(bytes, self.0.clone(), None)),
+            Ok(bytes) => Ok(Component::new(bytes, self.0.clone())),
             Err(error) => Err(Error::new(self, error, GIVE_A_COMPONENT)),
         }
     }

@@ -37,7 +37,6 @@ pub(crate) use self::progress::Transfer;
 pub(crate) use self::pulls::Pulls;
 pub(crate) use self::signatures::verified;
 use super::{Component, PluginSource, Reader, Source};
-use crate::plugins::{LARGEST_PLUGIN, files};
 
 /// The word before `://`.
 pub(super) const SCHEME: &str = "oci";
@@ -91,13 +90,12 @@ impl Oci {
     }
 }
 
-/// Reads the component that was pulled, and compares its digest.
+/// The component that was pulled, whose file has its digest. The bytes are not kept in memory.
 pub(crate) fn component(reference: &Reference, pulled: &Pulled) -> Result<Component, Error> {
     let Pulled { manifest, component: digest, path, .. } = pulled;
     let cannot = |source| Error::File { path: path.clone(), source };
-    let bytes = files::read(path, LARGEST_PLUGIN).map_err(cannot)?;
     let artifact = Artifact { reference: reference.to_string().into(), digest: manifest.to_string().into() };
-    let component = Component::new(bytes, path.clone(), Some(artifact));
+    let component = Component::in_file(path.clone(), artifact).map_err(cannot)?;
     if component.digest.as_bytes() != digest.as_bytes() {
         return Err(cannot(io::Error::new(io::ErrorKind::InvalidData, "it is not what was pulled")));
     }
@@ -153,9 +151,16 @@ impl References {
 pub(crate) struct Version {
     pub(crate) reference: Reference,
     pub(crate) pulled: Pulled,
+    /// The manifest that the cache named when the registry was asked.
+    pub(crate) before: Option<Digest>,
 }
 
 impl Version {
+    /// Returns whether the cache still has the file of the component.
+    pub(crate) fn is_in_cache(&self) -> bool {
+        self.pulled.path.exists()
+    }
+
     /// The reference, and the digest of the manifest.
     pub(crate) fn name(&self) -> (Reference, Digest) {
         (self.reference.clone(), self.pulled.manifest)

@@ -1,4 +1,4 @@
-// Checks workflows. It has a module of its own, because it needs another version of a YAML library than promtool.
+// Checks workflows.
 module gyre.dev/actionlint
 
 go 1.26.0

@@ -52,7 +52,7 @@ impl Pulls {
 
     /// A load that asks registries only for what the cache does not have, and tries a version.
     pub(crate) fn from_cache(store: &Store, mounted: &References, tried: Option<Version>) -> Self {
-        let pulled = tried.into_iter().map(|Version { reference, pulled }| (reference, pulled)).collect();
+        let pulled = tried.into_iter().map(|Version { reference, pulled, .. }| (reference, pulled)).collect();
         Self { store: store.clone(), mounted: mounted.clone(), pulled, ..Self::default() }
     }
 

@@ -105,15 +105,18 @@ async fn ask<Q>(
             }
         };
         schedule.asked(&reference, answer.is_ok(), origin.elapsed());
-        let version = |pulled| Version { reference: reference.clone(), pulled };
+        let version = |pulled, before| Version { reference: reference.clone(), pulled, before };
         let found = match answer {
-            Ok(Answer::Another(pulled)) => {
+            Ok(Answer::Another { pulled, before }) => {
                 sent.insert(reference.clone(), pulled.manifest);
-                Ok(version(pulled))
+                Ok(version(pulled, before))
             }
             // A tag that was moved back ends the refusal of the version that it named meanwhile.
             Ok(Answer::Same(pulled)) => match sent.remove(&reference) {
-                Some(other) if other != pulled.manifest => Ok(version(pulled)),
+                Some(other) if other != pulled.manifest => {
+                    let before = Some(pulled.manifest);
+                    Ok(version(pulled, before))
+                }
                 _ => continue,
             },
             Err(error) => Err(format!(
@@ -143,19 +146,30 @@ async fn due(next: Option<(Reference, Duration)>, origin: Instant) -> Reference 
 enum Answer {
     /// It names the version that the cache names.
     Same(Pulled),
-    /// It names this version, which was pulled and has the demanded signatures.
-    Another(Pulled),
+    /// It names this version, which was pulled and has the demanded signatures. The cache named
+    /// the manifest `before`.
+    Another { pulled: Pulled, before: Option<Digest> },
 }
 
 impl Store {
+    /// Returns whether the cache has come to name a third version since the registry was asked: a
+    /// load pulled it because the cache was deleted, or another process accepted it.
+    pub(crate) fn is_outdated(&self, version: &Version) -> bool {
+        let named = self.cached(&version.reference).ok().flatten().map(|cached| cached.manifest);
+        named.is_some_and(|named| named != version.pulled.manifest && Some(named) != version.before)
+    }
+
     async fn ask(&self, reference: &Reference, references: &References) -> Result<Answer, Error> {
-        if let Some(cached) = self.cached(reference)?
+        let cached = self.cached(reference)?;
+        let before = cached.as_ref().map(|cached| cached.manifest);
+        if let Some(cached) = cached
             && (reference.digest().is_some() || self.registries()?.resolve(reference).await? == cached.manifest)
         {
             return Ok(Answer::Same(cached));
         }
         let policies = references.0.get(reference).map(|mounted| &mounted.policies[..]).unwrap_or_default();
-        self.pull(reference, policies, &self.manifests(references.0.keys())).await.map(Answer::Another)
+        let pulled = self.pull(reference, policies, &self.manifests(references.0.keys())).await?;
+        Ok(Answer::Another { pulled, before })
     }
 }
 
