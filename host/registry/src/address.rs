@@ -12,6 +12,11 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use gyre_core::text::cut;
+
+/// The most bytes of a host in an error. A URL may have a longer one, e.g. before `.localhost`.
+const LONGEST_HOST: usize = 255;
+
 /// How far an address reaches, from the Internet to a single link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Reach {
@@ -37,6 +42,7 @@ pub struct Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { host, address, reach, registry } = self;
+        let host = cut(host, LONGEST_HOST);
         let (of_address, of_registry) = (shown(*reach), shown(Some(*registry)));
         write!(formatter, "{host} leads to {address}, which is {of_address}, while the registry is {of_registry}")
     }
@@ -179,6 +185,8 @@ mod tests {
         assert_eq!(refused.to_string(), expected);
         let refused = check("a", IpAddr::from([255, 255, 255, 255]), Reach::LinkLocal).unwrap_err();
         assert!(refused.to_string().contains("no address of a host"), "{refused}");
+        let refused = check(&"a".repeat(1_000), IpAddr::from([127, 0, 0, 1]), Reach::Public).unwrap_err();
+        assert!(refused.to_string().len() < 350, "{refused}");
     }
 
     proptest! {

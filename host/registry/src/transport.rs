@@ -37,6 +37,8 @@ const USER_AGENT: &str = concat!("gyre/", env!("CARGO_PKG_VERSION"));
 /// The time that connections are kept without a request: a pull takes several in a row, and the
 /// next one comes after minutes.
 const KEEP_IDLE: Duration = Duration::from_secs(15);
+/// The most bytes of a host in an error: names have at most 253.
+const LONGEST_HOST: usize = 255;
 
 /// A request that can be repeated.
 #[derive(Clone, Debug)]
@@ -287,10 +289,14 @@ fn client(tls: &ClientConfig, settings: &Settings) -> ClientBuilder {
         .pool_idle_timeout(KEEP_IDLE)
 }
 
-/// The host of a URL for people, with its port if it is not the default.
+/// The host of a URL for people, with its port if it is not the default. A URL may have a host of
+/// any length, although no name is as long.
 pub(crate) fn host_of(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    let host = gyre_core::text::cut(url.host_str().unwrap_or_default(), LONGEST_HOST);
+    match url.port() {
+        Some(port) => format!("{host}:{port}"),
+        None => host,
+    }
 }
 
 fn is_busy(status: StatusCode) -> bool {

@@ -8,6 +8,8 @@ use ring::digest::{SHA256, digest};
 use sigstore_verify::crypto::{KeyAlgorithm, SigningScheme, VerificationKey, validate_raw_public_key};
 use sigstore_verify::types::{DerPublicKey, Sha256Hash, SignatureBytes};
 
+use crate::refusal::brief;
+
 /// Errors of a file with a public key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -70,7 +72,7 @@ impl PublicKey {
         let name = name.into();
         let blocks = match pem::parse_many(text) {
             Ok(blocks) => blocks,
-            Err(error) => return Err(Error::Absent { name, found: error.to_string() }),
+            Err(error) => return Err(Error::Absent { name, found: brief(error) }),
         };
         let block = match blocks.as_slice() {
             [] => return Err(Error::Absent { name, found: "it has no block in PEM".to_owned() }),
@@ -78,7 +80,7 @@ impl PublicKey {
             several => return Err(Error::Several { name, count: several.len() }),
         };
         if block.tag() != "PUBLIC KEY" {
-            return Err(Error::Absent { name, found: format!("it has a block {:?}", block.tag()) });
+            return Err(Error::Absent { name, found: format!("it has a block {:?}", brief(block.tag())) });
         }
         let der = DerPublicKey::from_bytes(block.contents());
         match schemes(&der) {
@@ -86,7 +88,7 @@ impl PublicKey {
                 let fingerprint = fingerprint(der.as_bytes());
                 Ok(Self { name, der, schemes, fingerprint })
             }
-            Err(why) => Err(Error::Unsupported { name, why }),
+            Err(why) => Err(Error::Unsupported { name, why: brief(why) }),
         }
     }
 
@@ -187,6 +189,8 @@ mod tests {
         assert!(error(&format!("{TEAM}{TEAM}")).starts_with("it.pub has 2 blocks in PEM, and a key has one; write each key"));
         let garbage = pem::encode(&pem::Pem::new("PUBLIC KEY", *b"garbage"));
         assert!(error(&garbage).starts_with("the key in it.pub is not supported: "));
+        let long = error(&TEAM.replace("PUBLIC KEY", &"a\n".repeat(1_000)));
+        assert!(long.len() < 500 && !long.contains('\n'), "{long}");
     }
 
     #[test]

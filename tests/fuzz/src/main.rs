@@ -5,7 +5,8 @@
 //!   └─ progress, limits, failures         ├─ host::watch          (objects of an API server)
 //!                                         ├─ host::answers        (of plugins)
 //!                                         ├─ host::configuration  (files of operators)
-//!                                         └─ host::recordings     (of calls)
+//!                                         ├─ host::recordings     (of calls)
+//!                                         └─ host::artifacts      (of registries)
 //!                                               └─ all: mutate ◀── corpus
 //! ```
 //!

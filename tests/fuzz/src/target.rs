@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-use crate::host::{answers, configuration, recordings, watch};
+use crate::host::{answers, artifacts, configuration, recordings, watch};
 use crate::outcome::{Failure, Log, Tally};
 use crate::server::case;
 
@@ -18,6 +18,8 @@ pub(crate) enum Target {
     Configuration,
     /// Recordings of calls.
     Recordings,
+    /// Artifacts of registries: manifests, credentials, signatures, and clients of registries.
+    Artifacts,
 }
 
 impl Target {
@@ -28,6 +30,7 @@ impl Target {
             Self::Answers => "answers",
             Self::Configuration => "configuration",
             Self::Recordings => "recordings",
+            Self::Artifacts => "artifacts",
         }
     }
 
@@ -38,6 +41,7 @@ impl Target {
             Self::Answers => answers::run(seed, log),
             Self::Configuration => configuration::run(seed, log),
             Self::Recordings => recordings::run(seed, log),
+            Self::Artifacts => artifacts::run(seed, log),
         }
     }
 }

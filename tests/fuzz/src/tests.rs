@@ -1,5 +1,7 @@
 //! Runs some cases of each target in every test run.
 
+use clap::ValueEnum as _;
+
 use crate::outcome::{Log, Tally};
 use crate::target::Target;
 
@@ -51,9 +53,42 @@ fn a_recording_reads_back_and_a_damaged_one_names_the_line() {
 }
 
 #[test]
+fn artifacts_of_registries_are_refused_or_keep_the_rules() {
+    let outcomes = [
+        "reference",
+        "no-reference",
+        "digest",
+        "no-digest",
+        "component",
+        "no-component",
+        "no-manifest",
+        "index",
+        "config",
+        "docker-config",
+        "no-docker-config",
+        "login",
+        "token",
+        "no-token",
+        "challenge",
+        "no-challenge",
+        "accepted",
+        "refused-signature",
+        "key",
+        "no-key",
+        "cached",
+        "not-cached",
+        "failed",
+        "recovered-client",
+    ];
+    check(Target::Artifacts, 300, &outcomes);
+}
+
+#[test]
 fn a_seed_decides_everything() {
-    for target in [Target::Server, Target::Watch, Target::Answers, Target::Configuration, Target::Recordings] {
-        for seed in [7, 8] {
+    for target in Target::value_variants() {
+        // Enough for each part of the artifacts.
+        let seeds = if *target == Target::Artifacts { 0..20 } else { 7..9 };
+        for seed in seeds {
             let tally = || target.run(seed, &mut Silent).map_err(|failure| failure.to_string());
             assert_eq!(tally(), tally(), "{}", target.name());
         }

@@ -5,9 +5,9 @@ use crate::{build, steps};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Target to fuzz: requests to the in-memory API server (devcluster), or an input of the host
-    /// (watched objects, answers of plugins, configuration files, recordings of calls) [default:
-    /// all targets, one after another].
-    #[arg(long, value_parser = ["server", "watch", "answers", "configuration", "recordings"])]
+    /// (watched objects, answers of plugins, configuration files, recordings of calls, artifacts of
+    /// registries) [default: all targets, one after another].
+    #[arg(long, value_parser = ["server", "watch", "answers", "configuration", "recordings", "artifacts"])]
     target: Option<String>,
     /// Duration in seconds, shared by the targets.
     #[arg(long, default_value_t = 60)]

@@ -15,17 +15,22 @@ use super::{about, check_message, mutated};
 use crate::mutate::{self, Draw as _};
 use crate::outcome::{Failure, Log, Tally, count, law, shown};
 
+/// The number of caches in a case.
+const CACHES: usize = 3;
 const FOLDER: &str = "plugins";
 const REFERENCE: &str = "oci://registry.example.com/team/echo:1.4";
 
 pub(super) fn run(random: &mut Random, log: &mut dyn Log, tally: &mut Tally) -> Result<(), Failure> {
-    let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
-    let cache = Cache::open(&folder.path().join(FOLDER), 1 << 30).map_err(|error| failed(&error))?;
-    if random.chance(0.5) {
-        check_signatures(random, folder.path(), &cache, log, tally)
-    } else {
-        check_pointer(random, folder.path(), &cache, log, tally)
+    for _ in 0..CACHES {
+        let folder = tempfile::tempdir().map_err(|error| failed(&error))?;
+        let cache = Cache::open(&folder.path().join(FOLDER), 1 << 30).map_err(|error| failed(&error))?;
+        if random.chance(0.4) {
+            check_signatures(random, folder.path(), &cache, log, tally)?;
+        } else {
+            check_pointer(random, folder.path(), &cache, log, tally)?;
+        }
     }
+    Ok(())
 }
 
 fn failed(error: &dyn std::fmt::Display) -> Failure {

@@ -174,7 +174,7 @@ impl Script {
     /// The realm that the registry names.
     pub(super) fn realm(&self) -> String {
         let is_name = self.registry.starts_with("registry.example.com");
-        let host = if is_name { "auth.example.com" } else { &self.registry };
+        let host = if is_name { "auth.example.com" } else { self.registry.as_str() };
         format!("http://{host}{TOKEN_PATH}")
     }
 
