@@ -30,7 +30,8 @@ pub struct Mount {
     active: RwLock<Option<Arc<ActiveProgram>>>,
     phase: Mutex<Phase>,
     lead: Mutex<Lead>,
-    states: Mutex<BTreeMap<ObjectKey, ParentState>>,
+    /// In boxes, because the nodes of the map are half empty.
+    states: Mutex<BTreeMap<ObjectKey, Box<ParentState>>>,
     readers: Mutex<ReadIndex<ObjectKey>>,
     observer: RwLock<Option<Arc<dyn Observer>>>,
     pub(crate) own_writes: OwnWrites,
@@ -243,11 +244,11 @@ impl Mount {
     }
 
     pub(crate) fn parent_state(&self, key: &ObjectKey) -> ParentState {
-        self.states.lock().get(key).cloned().unwrap_or_default()
+        self.states.lock().get(key).map(|state| (**state).clone()).unwrap_or_default()
     }
 
     pub(crate) fn set_parent_state(&self, key: &ObjectKey, state: ParentState) {
-        self.states.lock().insert(key.clone(), state);
+        self.states.lock().insert(key.clone(), Box::new(state));
     }
 
     /// Queues all parents, even unchanged ones. Changes come first.
