@@ -24,7 +24,7 @@
 //! | `error`, [`settings`], [`progress`] | what may go wrong, and what users set |
 //! | [`cache`] | a folder with components and their signatures, by digest |
 //! | [`manifest`], [`token`], [`challenge`], [`credentials`] | what registries send, and docker's file |
-//! | `realm`, `address`, `signature`, [`reference`], [`digest`], [`media_type`], [`bounds`] | names and rules |
+//! | `realm`, `address`, `signature`, [`reference`](mod@reference), [`digest`], [`media_type`], [`bounds`] | names and rules |
 //!
 //! What is absent: the check of signatures, the compilation of components, and programs that help
 //! with credentials.
