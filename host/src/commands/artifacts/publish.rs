@@ -1,7 +1,9 @@
 //! `gyre push`, `gyre tag` and `gyre sign`: what is written to registries.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow, bail};
 use clap::Args;
@@ -147,10 +149,23 @@ pub(crate) struct SignArguments {
 /// The variable with the password of a private key, as for cosign.
 const PASSWORD: &str = "COSIGN_PASSWORD";
 
+/// The most bytes of a private key. The largest, of RSA with 16,384 bits, has some 13 KB.
+const LARGEST_KEY: u64 = 64 << 10;
+
+/// Reads a private key from a file, or from a pipe such as that of a secret store.
+fn read_key(path: &Path) -> std::io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST_KEY + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LARGEST_KEY {
+        let message = format!("it is larger than {} KiB, so it is no private key", LARGEST_KEY >> 10);
+        return Err(std::io::Error::new(std::io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(text)
+}
+
 pub(crate) fn sign_plugin(arguments: &SignArguments) -> anyhow::Result<()> {
     let SignArguments { reference, key, annotations, access } = arguments;
-    let text = std::fs::read_to_string(key)
-        .with_context(|| format!("cannot read the key {}; name another file with --key", key.display()))?;
+    let text = read_key(key).with_context(|| format!("cannot read the key {}; name another file with --key", key.display()))?;
     let password = std::env::var_os(PASSWORD).map(|password| password.into_encoded_bytes());
     let signing_key = SigningKey::from_pem(&text, password.as_deref()).map_err(|error| {
         let is_locked = matches!(error, sign::Error::PasswordRequired | sign::Error::Password);
