@@ -15,7 +15,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use gyre_core::text::cut;
 
 /// The most bytes of a host in an error. A URL may have a longer one, e.g. before `.localhost`.
-const LONGEST_HOST: usize = 255;
+pub(crate) const LONGEST_HOST: usize = 255;
 
 /// How far an address reaches, from the Internet to a single link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

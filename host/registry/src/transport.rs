@@ -24,7 +24,7 @@ use tokio_rustls::rustls::ClientConfig;
 use tracing::debug;
 
 pub(crate) use self::response::{Response, Transfer};
-use crate::address::Refused;
+use crate::address::{LONGEST_HOST, Refused};
 use crate::bounds;
 use crate::error::Error;
 use crate::guard::{Guard, Resolver};
@@ -37,8 +37,6 @@ const USER_AGENT: &str = concat!("gyre/", env!("CARGO_PKG_VERSION"));
 /// The time that connections are kept without a request: a pull takes several in a row, and the
 /// next one comes after minutes.
 const KEEP_IDLE: Duration = Duration::from_secs(15);
-/// The most bytes of a host in an error: names have at most 253.
-const LONGEST_HOST: usize = 255;
 
 /// A request that can be repeated.
 #[derive(Clone, Debug)]

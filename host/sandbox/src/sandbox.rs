@@ -77,7 +77,7 @@ impl Sandbox {
     /// The bytes have the digest.
     ///
     /// # Errors
-    /// That of the bytes, or their defect.
+    /// The error of `bytes`, or what is wrong with the component.
     pub fn load_lazily<B, E>(&self, digest: &Digest, bytes: impl FnOnce() -> Result<B, E>) -> Result<Reconcilers, E>
     where
         B: AsRef<[u8]>,

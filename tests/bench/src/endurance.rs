@@ -83,6 +83,7 @@ fn call(plugin: &Plugin, parent: &str, limits: &Limits, expected: &Response) -> 
     };
     thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(make_calls)).collect();
+        // All rounds are collected before an error is returned, because the threads wait for each.
         let resident: anyhow::Result<Vec<f64>> = (0..ROUNDS)
             .map(|_| {
                 round_ends.wait();

@@ -1,8 +1,8 @@
 //! The other side of all connections of a client: a proxy for plain HTTP that is the registry, its
 //! realm and its storage, and that lies where a case says so.
 //!
-//! What is absent: TLS. A request to a host with TLS begins with a tunnel, which is refused. Its
-//! request shows where the client wanted to go.
+//! It does not speak TLS. For a host with TLS, the client first asks the proxy for a tunnel. The
+//! proxy refuses it, but the request names the host.
 
 use std::collections::BTreeMap;
 use std::io;

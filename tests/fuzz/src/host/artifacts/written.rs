@@ -28,12 +28,12 @@ pub(super) struct Written {
     pub(super) blobs: BTreeMap<String, Vec<u8>>,
     /// The manifest of the component.
     pub(super) digest: Digest,
-    /// That of its signature.
+    /// The manifest of the signature of the component.
     pub(super) attached: Digest,
 }
 
 impl Written {
-    /// The manifest under a tag or digest; empty if there is none.
+    /// Returns the manifest with this tag or digest, or no bytes if the registry has none.
     pub(super) fn manifest(&self, target: &str) -> &[u8] {
         self.manifests.get(target).map_or(&[], Vec::as_slice)
     }
