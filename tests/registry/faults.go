@@ -34,30 +34,21 @@ type faults struct {
 	AnnouncedBytes int64 `json:"announcedBytes"`
 	// The URL to which requests for blobs are redirected, where {digest} is that of the blob.
 	RedirectBlobs string `json:"redirectBlobs"`
-	// The last byte of each blob that has at least this number of bytes waits until other faults are set.
-	HoldBlobs int `json:"holdBlobs"`
 }
 
 func (f faults) concernBlobs() bool {
-	return f.ChangeBlobs || f.TruncateBlobs || f.ShortenBlobs || f.AnnouncedBytes > 0 || f.HoldBlobs > 0
+	return f.ChangeBlobs || f.TruncateBlobs || f.ShortenBlobs || f.AnnouncedBytes > 0
 }
 
 type faultState struct {
 	lock sync.Mutex
 	now  faults
-	// Closed when other faults are set.
-	replaced chan struct{}
-}
-
-func newFaults() *faultState {
-	return &faultState{replaced: make(chan struct{})}
 }
 
 func (s *faultState) set(to faults) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	close(s.replaced)
-	s.now, s.replaced = to, make(chan struct{})
+	s.now = to
 }
 
 func (s *faultState) get() faults {
@@ -94,9 +85,7 @@ func (s *faultState) limited(next http.Handler) http.Handler {
 // served passes requests on, and changes what is answered.
 func (s *faultState) served(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.lock.Lock()
-		now, replaced := s.now, s.replaced
-		s.lock.Unlock()
+		now := s.get()
 		digest, isBlob := digestOfBlob(r)
 		isManifest := strings.Contains(r.URL.Path, "/manifests/")
 		switch {
@@ -105,7 +94,7 @@ func (s *faultState) served(next http.Handler) http.Handler {
 		case isBlob && now.concernBlobs() && r.Method == http.MethodGet:
 			answered := httptest.NewRecorder()
 			next.ServeHTTP(answered, r)
-			sendBlob(w, r, answered, now, replaced)
+			sendBlob(w, answered, now)
 		case isManifest && (now.HideDigests || now.ChangeManifests):
 			answered := httptest.NewRecorder()
 			next.ServeHTTP(answered, r)
@@ -142,7 +131,7 @@ func digestOfBlob(r *http.Request) (string, bool) {
 	return "sha256:" + digest, found
 }
 
-func sendBlob(w http.ResponseWriter, r *http.Request, answered *httptest.ResponseRecorder, now faults, replaced <-chan struct{}) {
+func sendBlob(w http.ResponseWriter, answered *httptest.ResponseRecorder, now faults) {
 	content := answered.Body.Bytes()
 	copyHeader(w, answered)
 	if answered.Code >= 300 || len(content) == 0 {
@@ -150,9 +139,8 @@ func sendBlob(w http.ResponseWriter, r *http.Request, answered *httptest.Respons
 		_, _ = w.Write(content)
 		return
 	}
-	last := len(content) - 1
 	if now.ChangeBlobs {
-		content[last] ^= 1
+		content[len(content)-1] ^= 1
 	}
 	length := int64(len(content))
 	if now.ShortenBlobs {
@@ -164,24 +152,14 @@ func sendBlob(w http.ResponseWriter, r *http.Request, answered *httptest.Respons
 	}
 	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(answered.Code)
-	switch {
-	case now.TruncateBlobs:
+	if now.TruncateBlobs {
 		_, _ = w.Write(content[:len(content)/2])
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
-	case now.HoldBlobs > 0 && len(content) >= now.HoldBlobs:
-		_, _ = w.Write(content[:last])
-		_ = http.NewResponseController(w).Flush()
-		select {
-		case <-replaced:
-			_, _ = w.Write(content[last:])
-		case <-r.Context().Done():
-		}
-	default:
-		_, _ = w.Write(content)
-		zeros := io.LimitReader(zeroReader{}, length-int64(len(content)))
-		_, _ = io.Copy(w, zeros)
 	}
+	_, _ = w.Write(content)
+	zeros := io.LimitReader(zeroReader{}, length-int64(len(content)))
+	_, _ = io.Copy(w, zeros)
 }
 
 type zeroReader struct{}

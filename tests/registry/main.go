@@ -59,7 +59,7 @@ func run() error {
 	silent := log.New(io.Discard, "", 0)
 	storage := registry.New(registry.WithReferrersSupport(*referrers), registry.Logger(silent))
 	requests := &requestLog{}
-	state := newFaults()
+	state := &faultState{}
 
 	// From the outside: a request is logged whatever becomes of it, and a limit of requests counts those without credentials, too.
 	served := requests.logged("registry", state.limited(gate.guarded(state, state.served(storage))))
