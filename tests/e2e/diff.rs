@@ -140,6 +140,17 @@ fn a_diff_previews_the_deletion_of_children_of_an_undeclared_kind() {
     assert_eq!(deletes(&["--from", &wide]), expected);
     assert_eq!(deletes_of(&wide, &[&narrow]), expected, "two versions of one plugin");
 
+    let held = "; the host would hold all deletions of the kind Secret: deletionGuard allows 1 of 2";
+    for (children, is_held) in [(1, true), (2, false)] {
+        let guard = json!({ "children": children, "percent": 50 });
+        let mount = json!({ "plugin": wide, "namespaces": [namespace], "deletionGuard": guard });
+        let file = folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
+        let mut command = Command::new(GYRE);
+        command.args(["diff", &narrow, "--from", &wide, "--summary", "--config", &file]);
+        let (_, said) = answer(command.arg("--kubeconfig").arg(cluster.kubeconfig()));
+        assert!(said.contains("2 children deleted") && said.contains(held) == is_held, "{said}");
+    }
+
     let value = "aHVudGVyMi1odW50ZXIy";
     let patch = json!({ "data": { "password": value } }).to_string();
     cluster.kubectl(&["patch", "secret", "-n", namespace, "a", "--type=merge", "-p", &patch]);

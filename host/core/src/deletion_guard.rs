@@ -55,7 +55,8 @@ impl Limits {
     /// Holds nothing.
     pub const OFF: Self = Self { children: 0, percent: 100 };
 
-    fn most(self, all: u64) -> u64 {
+    /// Returns the most deletions if there are `all` children of the kind.
+    pub fn most(self, all: u64) -> u64 {
         let share = all.saturating_mul(u64::from(self.percent)) / 100;
         share.max(u64::from(self.children))
     }

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::host_run::End;
 use crate::plan::{Action, Subject, Verb, uid};
 use crate::preview::Preview;
-use crate::selection::selects;
+use crate::selection::{is_child_of, selects};
 
 const PLANNED: &[RefusalReason] = &[
     RefusalReason::UndeclaredKind,
@@ -91,13 +91,43 @@ pub fn difference(programs: &[Program], preview: Preview) -> Difference {
     let is_counted =
         |(uid, parent): &(&String, &Subject)| selected.contains(uid.as_str()) || changing.contains(&parent.to_string());
     let remark = (host_run.end == End::NonConverging).then(|| "the host never stops writing".to_owned());
+    let held = programs.iter().flat_map(|program| held_deletions(program, &preview.copied, &changes));
     Difference {
         parents: parents.iter().filter(is_counted).count(),
         changing: changing.len(),
         counts: Counts::of(&changes),
-        remarks: remark.into_iter().chain(preview.remarks).collect(),
+        remarks: remark.into_iter().chain(held).chain(preview.remarks).collect(),
         changes,
     }
+}
+
+/// A remark about each kind of which the mount's guard would hold the deletions. The preview has no
+/// guard, so that it shows what is no longer desired.
+fn held_deletions(program: &Program, copied: &[(String, Value)], changes: &[Change]) -> Vec<String> {
+    let limits = program.policy.deletion_guard;
+    let is_ours = |object: &Value| is_child_of(std::slice::from_ref(program), object);
+    let created: BTreeSet<&Subject> =
+        changes.iter().filter(|change| change.verb == Verb::Create).map(|change| &change.subject).collect();
+    let is_deleted = |object: &Value| object.pointer("/metadata/deletionTimestamp").is_some();
+    let objects = copied.iter().map(|(_, object)| object);
+    let deleted_parents: BTreeSet<String> =
+        objects.clone().filter(|object| is_deleted(object)).map(|object| Subject::of(object).to_string()).collect();
+    let mut deletions: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    for change in changes.iter().filter(|change| change.verb == Verb::Delete && change.refusal.is_none()) {
+        let has_parent = change.parent.as_ref().is_some_and(|parent| !deleted_parents.contains(parent));
+        // A child that is created again is replaced, and the guard does not count it.
+        if has_parent && is_ours(&change.before) && !created.contains(&change.subject) {
+            *deletions.entry((&change.subject.api_version, &change.subject.kind)).or_default() += 1;
+        }
+    }
+    let held = deletions.into_iter().filter_map(|((api_version, kind), count)| {
+        let is_of_kind = |object: &&Value| object["apiVersion"] == api_version && object["kind"] == kind;
+        let all = objects.clone().filter(is_of_kind).filter(|object| is_ours(object)).count() as u64;
+        let most = limits.most(all);
+        let remark = || format!("the host would hold all deletions of the kind {kind}: deletionGuard allows {most} of {all}");
+        (count > most).then(remark)
+    });
+    held.collect()
 }
 
 /// The change that a Warning is about, or `None` if a rejected request already shows it.
