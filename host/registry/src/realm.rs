@@ -12,6 +12,21 @@ use std::net::IpAddr;
 /// have only this in common are of different people.
 const SECOND: [&str; 9] = ["ac", "co", "com", "edu", "gov", "ne", "net", "or", "org"];
 
+/// Domains under which clouds give hosts to their customers. Two hosts that have only this in
+/// common are of different people, too.
+const SHARED: [&str; 10] = [
+    "amazonaws.com",
+    "appspot.com",
+    "azurecr.io",
+    "azurewebsites.net",
+    "cloudfront.net",
+    "github.io",
+    "gitlab.io",
+    "herokuapp.com",
+    "pkg.dev",
+    "run.app",
+];
+
 /// Returns whether two hosts, without ports, are of the same site: they are equal, or their
 /// registered domains are.
 pub(crate) fn is_same_site(registry: &str, realm: &str) -> bool {
@@ -28,9 +43,11 @@ fn site(host: &str) -> Option<&str> {
         return None;
     }
     let labels: Vec<&str> = host.rsplit('.').collect();
+    let is_shared = || matches!(labels.as_slice(), [top, second, ..] if SHARED.contains(&format!("{second}.{top}").as_str()));
     let length = match labels.as_slice() {
         ["local", ..] => return None,
         [country, second, ..] if country.len() == 2 && SECOND.contains(second) => 3,
+        _ if is_shared() => 3,
         _ => 2,
     };
     let dot = host.rmatch_indices('.').nth(length - 1);
@@ -66,6 +83,10 @@ mod tests {
             ("10.0.0.1", "10.1.0.1", false),
             ("[fd00::1]", "[fd00::2]", false),
             ("ghcr.io", "quay.io", false),
+            ("team.azurecr.io", "team.azurecr.io", true),
+            ("team.azurecr.io", "other.azurecr.io", false),
+            ("europe-docker.pkg.dev", "evil.pkg.dev", false),
+            ("a.team.azurecr.io", "b.team.azurecr.io", true),
         ] {
             assert_eq!(is_same_site(registry, realm), expected, "{registry} {realm}");
         }
