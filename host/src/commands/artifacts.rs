@@ -56,7 +56,11 @@ pub(crate) fn pull(arguments: &PullArguments) -> anyhow::Result<()> {
     let demands = Demands { pull: PullPolicy::Always, signatures: None };
     let pulled = Pulls::of_command(&store).pull(reference, &demands).map_err(explained)?;
     // They are for a host that asks no registry; a plugin may have none.
-    block_on(store.keep_signatures(reference, &pulled.manifest)).map_err(explained)?;
+    block_on(async {
+        store.keep_signatures(reference, &pulled.manifest).await;
+        Ok(())
+    })
+    .map_err(explained)?;
     store.point(reference, &pulled).map_err(explained)?;
     if let Some(to) = to {
         let cannot = || format!("cannot write {}; name another file with --to", to.display());

@@ -42,9 +42,13 @@ impl Store {
     }
 
     /// Keeps the signatures that a registry has, for a host that does not ask it. Verifies none.
-    pub(crate) async fn keep_signatures(&self, reference: &Reference, manifest: &Digest) -> Result<(), Error> {
-        self.keep(manifest, &self.registries()?.signatures(reference, manifest).await?);
-        Ok(())
+    /// Says so if they cannot be kept.
+    pub(crate) async fn keep_signatures(&self, reference: &Reference, manifest: &Digest) {
+        let found = async { Ok::<_, Error>(self.registries()?.signatures(reference, manifest).await?) };
+        match found.await {
+            Ok(found) => self.keep(manifest, &found),
+            Err(error) => say_not_kept(manifest, &error),
+        }
     }
 
     fn keep(&self, manifest: &Digest, signatures: &[FoundSignature]) {
@@ -53,10 +57,14 @@ impl Store {
             Ok(())
         });
         if let Err(error) = kept {
-            let (why, remedy) = (error_chain(&error), error.remedy());
-            say(format_args!("the signatures of {manifest} are not kept for a start without its registry: {why}; {remedy}"));
+            say_not_kept(manifest, &error);
         }
     }
+}
+
+fn say_not_kept(manifest: &Digest, error: &Error) {
+    let (why, remedy) = (error_chain(error), error.remedy());
+    say(format_args!("the signatures of {manifest} are not kept for a start without its registry: {why}; {remedy}"));
 }
 
 /// Verifies on another thread: megabytes of signatures would delay the tasks of this one.
