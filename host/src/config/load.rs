@@ -167,11 +167,12 @@ impl<'a> Loader<'a> {
         let read =
             mount.source.plugin.read(&mut Reader { files: &mut self.files.clone(), pulls: self.pulls, demands: &demands });
         match read {
-            Ok(component) => {
+            Ok(component) if mount.source.contradicted_by(&component.digest).is_none() => {
                 let plugins = plugins::load_component(self.sandbox, &component, self.compiler).ok()?;
                 names.find(|name| plugins.select(Some(name.as_str())).is_ok()).cloned()
             }
-            Err(_) => {
+            // Or another one was put in its place, which is not compiled.
+            Ok(_) | Err(_) => {
                 let stem = mount.source.plugin.stem().replace('_', "-");
                 let is_named = matches!(mount.reconcilers, ReconcilerNames::One(Some(_)));
                 names.find(|name| is_named || **name == stem).cloned()
@@ -273,7 +274,7 @@ impl<'a> Loader<'a> {
             }
         };
         let digest = component.digest;
-        if let Some(pinned) = spec.digest.as_ref().filter(|pinned| pinned.to_string() != format!("sha256:{digest}")) {
+        if let Some(pinned) = spec.contradicted_by(&digest) {
             let what = format!("the plugin {} has the digest sha256:{digest}, not {pinned}", spec.plugin);
             self.problems.add(spec.part.at("/digest").place(), what, "give the plugin with this digest, or change it");
             return None;

@@ -74,6 +74,13 @@ pub(crate) struct PluginSpec {
     pub(crate) settings: SettingsFrom,
 }
 
+impl PluginSpec {
+    /// Returns the digest that the component must have, if it has another one.
+    pub(crate) fn contradicted_by(&self, digest: &gyre_sandbox::Digest) -> Option<&gyre_registry::Digest> {
+        self.digest.as_ref().filter(|pinned| pinned.as_bytes() != digest.as_bytes())
+    }
+}
+
 impl Configuration {
     pub(crate) fn empty(part: Part) -> Self {
         Self {
