@@ -69,7 +69,7 @@ const PULL_SECRET: Evidence = Evidence::By(
 );
 
 /// The first entry whose words are all in a command line applies.
-const COMMANDS: [(&[&str], Evidence); 49] = [
+const COMMANDS: [(&[&str], Evidence); 50] = [
     (&["{{name}}.wasm"], AUTHOR),
     (&["gyre build"], AUTHOR),
     (&["gyre dev . "], AUTHOR),
@@ -201,6 +201,10 @@ const COMMANDS: [(&[&str], Evidence); 49] = [
             "a_plugin_behind_tokens_is_mounted_by_its_tag_and_follows_it",
             "pushes_mounts_and_follows_a_tag",
         ),
+    ),
+    (
+        &["gyre diff", "oci://"],
+        Evidence::By("tests/e2e/registry/following.rs", "a_version_in_a_registry_is_previewed_and_shadowed", "\"diff\""),
     ),
     (
         &["oci://"],

@@ -108,6 +108,32 @@ fn a_digest_stays_when_its_tag_moves() {
 }
 
 #[test]
+fn a_version_in_a_registry_is_previewed_and_shadowed() {
+    let namespace = "previewed";
+    let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
+    let Some(shelf) = Shelf::or_skip(BEARER) else { return };
+    let [now, next] = ["1", "2"].map(|tag| shelf.tag(tag));
+    shelf.push_version("1", 1);
+    shelf.push_version("2", 2);
+    let mount = json!({ "plugin": now, "namespaces": [namespace], "shadow": { "plugin": next } });
+    let file = shelf.folder.put("gyre.yaml", json!({ "mounts": [mount] }).to_string());
+    let host = shelf.host(&cluster, &[], namespace, &["--config", &file]);
+    reconcile(&cluster, namespace, "it", 1);
+
+    let summary = "1 of 1 parent changes: 2 children changed";
+    let from = host.url();
+    cluster.eventually("the shadow to be compared", || {
+        let said = shelf.gyre(&["shadow", "--from", &from]);
+        said.stdout.contains("2 children changed").then_some(())
+    });
+    let kubeconfig = cluster.kubeconfig().display().to_string();
+    for arguments in [vec![next.as_str(), "--config", &file], vec![&now, &next, "--namespace", namespace]] {
+        let said = shelf.gyre(&[&["diff", "--summary", "--kubeconfig", &kubeconfig], arguments.as_slice()].concat());
+        assert_eq!((said.code, said.stdout.trim_end()), (Some(1), summary), "{arguments:?}: {}", said.stderr);
+    }
+}
+
+#[test]
 fn a_registry_that_is_away_keeps_no_host_from_starting_or_running() {
     let namespace = "away";
     let Some(cluster) = Cluster::for_test(namespace, &[namespace]) else { return };
