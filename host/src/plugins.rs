@@ -104,6 +104,7 @@ fn load(sandbox: &Sandbox, component: &Component) -> Result<Reconcilers, Error> 
         let manifest = plugin.manifest();
         info!(
             plugin = manifest.name, version = manifest.version, digest = %plugin.digest(),
+            artifact = component.artifact.as_ref().map(|artifact| &*artifact.digest),
             compiled = ?plugin.compile().source, took = ?plugin.compile().duration, "loaded"
         );
     }

@@ -7,6 +7,7 @@ use gyre_core::grants::Scope;
 use gyre_core::groups::Grouping;
 use gyre_core::manifest::Manifest;
 use gyre_core::object::GroupVersionKind;
+use gyre_core::text::{cut, without_control};
 use gyre_engine::telemetry::time::Took;
 use gyre_sandbox::{CodeSource, Plugin};
 use serde_json::{Value, json};
@@ -22,6 +23,11 @@ Examples:
   gyre inspect echo.wasm
   gyre inspect oci://registry.example.com/team/echo:1.4
   gyre inspect echo.wasm -o json | jq '.manifests[].children'";
+
+/// The most annotations in the text; -o json prints all.
+const MOST_ANNOTATIONS: usize = 20;
+/// The most bytes of an annotation in the text.
+const LONGEST_ANNOTATION: usize = 200;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArguments {
@@ -82,6 +88,7 @@ fn as_json(plugins: &[Plugin], component: &Component) -> Value {
     json!({
         "digest": plugin.digest().to_string(),
         "artifact": component.artifact.as_ref().map(|artifact| &*artifact.digest),
+        "annotations": component.annotations,
         "bytes": component.size,
         "contract": plugin.contract(),
         "code": { "source": source(plugin), "milliseconds": plugin.compile().duration.as_millis() },
@@ -103,6 +110,9 @@ fn as_text(plugin: &Plugin, component: &Component) -> String {
     line("digest", &plugin.digest().to_string());
     if let Some(artifact) = &component.artifact {
         line("artifact", &artifact.digest);
+    }
+    for (name, value) in component.annotations.iter().take(MOST_ANNOTATIONS) {
+        line("annotation", &without_control(&cut(&format!("{name}={value}"), LONGEST_ANNOTATION)));
     }
     line("size", &format!("{} bytes", component.size));
     line("contract", &format!("gyre:plugin@{}", plugin.contract()));

@@ -3,16 +3,17 @@
 //! ```text
 //! text ─ PluginSource::from_str ─┬▶ file.rs: a path ────────────────────────────┐
 //!                                └▶ oci.rs: a reference ─▶ registry ─▶ cache ─▶ ┴─▶ Component
-//! directory.rs: the files in a directory, and those that vanished from it recently
 //! ```
 //!
-//! A source is a file here that implements [`Source`], and a row of [`SCHEMES`].
+//! A source is a file here that implements [`Source`], and a row of [`SCHEMES`]. A directory is
+//! none: `directory.rs` lists the files in it, also those that vanished recently.
 
 pub(crate) mod directory;
 mod file;
 pub(crate) mod oci;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read as _};
@@ -75,6 +76,8 @@ pub(crate) struct Component {
     pub(crate) path: PathBuf,
     /// Where a registry has it.
     pub(crate) artifact: Option<Artifact>,
+    /// The annotations that its manifest has there.
+    pub(crate) annotations: BTreeMap<String, String>,
 }
 
 /// The place of a component's bytes.
@@ -88,17 +91,17 @@ enum Content {
 impl Component {
     pub(crate) fn new(bytes: Vec<u8>, path: PathBuf) -> Self {
         let (digest, size) = (Digest::of(&bytes), bytes.len() as u64);
-        Self { content: Content::InMemory(bytes), digest, size, path, artifact: None }
+        Self { content: Content::InMemory(bytes), digest, size, path, artifact: None, annotations: BTreeMap::new() }
     }
 
     /// The component in a file that only gyre changes.
     ///
     /// # Errors
     /// If the file cannot be read, or is larger than a plugin may be.
-    pub(crate) fn in_file(path: PathBuf, artifact: Artifact) -> io::Result<Self> {
+    pub(crate) fn in_file(path: PathBuf, artifact: Artifact, annotations: BTreeMap<String, String>) -> io::Result<Self> {
         let (file, size) = files::open(&path, LARGEST_PLUGIN)?;
         let digest = Digest::of_reader(file.take(size))?;
-        Ok(Self { content: Content::InFile, digest, size, path, artifact: Some(artifact) })
+        Ok(Self { content: Content::InFile, digest, size, path, artifact: Some(artifact), annotations })
     }
 
     /// The bytes, which have the digest.

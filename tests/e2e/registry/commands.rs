@@ -1,5 +1,7 @@
 //! `gyre push`, `pull` and `tag`, and what other tools read of it.
 
+use std::path::Path;
+
 use gyre_artifacts::ECHO;
 use gyre_controlplane::registry::{Options, Referrers, digest};
 use serde_json::json;
@@ -81,19 +83,22 @@ fn what_is_no_plugin_is_not_pushed() {
 fn every_command_takes_a_reference_where_a_file_may_stand() {
     let Some(shelf) = Shelf::or_skip(BEARER) else { return };
     let reference = shelf.registry.reference("team/echo:1.4");
-    shelf.succeed(&["push", ECHO, &reference]);
+    shelf.succeed(&["push", ECHO, &reference, "--annotation", "licenses=Apache-2.0"]);
     let echo = json!({
         "apiVersion": "mmontes.io/v1alpha1", "kind": "Echo",
         "metadata": { "name": "it", "namespace": "default" }, "spec": { "message": "hello" },
     });
     let sample = shelf.folder.put("sample.yaml", echo.to_string());
     let code = shelf.path("code");
-    let commands: [&[&str]; 5] = [
+    let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plugins/echo/cases").display().to_string();
+    let commands: [&[&str]; 7] = [
         &["inspect"],
         &["crds"],
         &["rbac", "--namespace", "default"],
         &["render", "-f", &sample],
         &["compile", "--code-cache", &code],
+        &["test", &cases],
+        &["fuzz", "-f", &sample, "--cases", "2"],
     ];
     for words in commands {
         let (command, arguments) = words.split_first().expect("a command");
@@ -103,10 +108,20 @@ fn every_command_takes_a_reference_where_a_file_may_stand() {
         };
         let (of_file, of_reference) = (with(ECHO), with(&reference));
         match *command {
-            "inspect" => assert!(of_reference.contains("artifact"), "{of_reference}"),
+            "inspect" => {
+                for line in ["artifact     sha256:", "annotation   org.opencontainers.image.licenses=Apache-2.0\n"] {
+                    assert!(of_reference.contains(line), "{of_reference}");
+                }
+            }
+            "test" | "fuzz" => assert_eq!(without_durations(&of_reference), without_durations(&of_file), "{command}"),
             _ => assert_eq!(without_times(&of_reference.replace(&reference, ECHO)), without_times(&of_file), "{command}"),
         }
     }
+}
+
+/// The first words of each line, which are not about how long anything took.
+fn without_durations(text: &str) -> Vec<Vec<&str>> {
+    text.lines().map(|line| line.split_whitespace().take(2).collect()).collect()
 }
 
 /// The times of conditions are those of the calls.

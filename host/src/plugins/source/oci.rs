@@ -92,10 +92,10 @@ impl Oci {
 
 /// The component that was pulled, whose file has its digest. The bytes are not kept in memory.
 pub(crate) fn component(reference: &Reference, pulled: &Pulled) -> Result<Component, Error> {
-    let Pulled { manifest, component: digest, path, .. } = pulled;
+    let Pulled { manifest, component: digest, path, annotations, .. } = pulled;
     let cannot = |source| Error::File { path: path.clone(), source };
     let artifact = Artifact { reference: reference.to_string().into(), digest: manifest.to_string().into() };
-    let component = Component::in_file(path.clone(), artifact).map_err(cannot)?;
+    let component = Component::in_file(path.clone(), artifact, annotations.clone()).map_err(cannot)?;
     if component.digest.as_bytes() != digest.as_bytes() {
         return Err(cannot(io::Error::new(io::ErrorKind::InvalidData, "it is not what was pulled")));
     }
