@@ -5,6 +5,7 @@
 mod commands;
 mod failing;
 mod following;
+mod published;
 mod signed;
 mod streamed;
 
