@@ -127,6 +127,8 @@ fn linker_variable(target: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     #[test]
@@ -146,6 +148,20 @@ mod tests {
             let Ability::Lacks(reason) = ability(target, host, has_target, linker) else { panic!("{target} on {host}") };
             assert!(reason.contains(expected), "{reason}");
         }
+    }
+
+    /// A container in which the programs do not build is found before a tag.
+    #[test]
+    fn ci_builds_programs_in_the_container_of_the_release() {
+        let workflow = |name: &str| std::fs::read_to_string(build::root().join(".github/workflows").join(name)).unwrap();
+        let containers = |name: &str| -> BTreeSet<String> {
+            let text = workflow(name);
+            let named = text.split("container: \"").skip(1).filter_map(|rest| rest.split('"').next());
+            named.filter(|container| !container.is_empty()).map(str::to_owned).collect()
+        };
+        let released = containers("release.yaml");
+        assert_eq!(released.len(), 1, "{released:?}");
+        assert_eq!(containers("ci.yaml"), released);
     }
 
     #[test]
